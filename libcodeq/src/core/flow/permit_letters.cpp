@@ -204,12 +204,13 @@ permit_desk::say(monotonic_time now, const fair_terms_of& terms_of) {
     bool again = owner.is_awaiting || owner.ask_at <= now;
     if (!owner.is_awaiting && !again && !has_news(owner) && !depths_.has_news(to))
       continue;
-    if (!owner.is_listed)
+    if (!owner.is_listed) {
       forget_asked(owner);
-    else if (again)
+    } else if (again && !owner.is_awaiting) {
+      // Until an owner answers, each call would add to the permits that are to be returned.
       make_room(to, owner);
-    if (owner.is_listed && again && !owner.is_awaiting)
       make_turns(to, owner);
+    }
     auto what = owner.is_listed ? ask_for(to, again, terms_of) : list_for(to);
     if (again)
       owner.ask_at = now + ask_again;

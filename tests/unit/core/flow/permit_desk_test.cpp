@@ -170,6 +170,28 @@ TEST_F(PermitDesk, KeysWithoutRoomLetFurtherOnesAskInTheirTurns) {
   EXPECT_LE(desk_.size(), permit_desk::permits_per_owner_max);
 }
 
+TEST_F(PermitDesk, KeysWithoutRoomTakeNoTurnsWhileTheirOwnerIsSilent) {
+  for (sequence seq = 0; seq < permit_desk::permits_per_owner_max + 1000; ++seq)
+    wait(seq, 0, std::to_string(seq));
+  list();
+  for (auto said = say(); said; said = say())
+    (void)hear(said->number);
+  now_ += permit_desk::ask_again;
+  auto first = say();
+  ASSERT_TRUE(first && !first->returned.empty());
+
+  int repeated = 0;
+  for (auto until = now_ + 60s; now_ < until; now_ += permit_desk::answer_wait_max) {
+    auto again = say();
+    if (!again)
+      continue;
+    ++repeated;
+    EXPECT_EQ(again->returned, first->returned);
+  }
+
+  EXPECT_GT(repeated, 30);
+}
+
 TEST_F(PermitDesk, TasksThatWaitForOneKeyKeepNoneOfAnotherFromOthers) {
   for (sequence seq = 0; seq < 40; ++seq)
     desk_.wait({seq, 0, 0, "t", {{owner, {{"api", "", 1}, {"customer", "slow", 1}}}}});
