@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/depth_book.hpp"
 
+#include "base/assert.hpp"
+
 #include <algorithm>
 
 namespace codeq::core {
@@ -110,6 +112,13 @@ void depth_book::note_answer(
   of->silent.erase(asker);
   if (of->recall == recall)
     of->unanswered.erase(asker);
+}
+
+std::uint64_t depth_book::next_recall(std::uint32_t epoch) {
+  // Epochs have 24 bits.
+  constexpr int counter_bits = 40;
+  CODEQ_ASSERT(recalls_ < (std::uint64_t{1} << counter_bits) - 1);
+  return std::uint64_t{epoch} << counter_bits | ++recalls_;
 }
 
 std::optional<monotonic_time> depth_book::next_look() const {

@@ -105,9 +105,7 @@ public:
   void note_answer(const queue_address& queue, shard_id asker, std::uint64_t recall);
 
   /// A number for the next recall, greater than those of earlier processes.
-  [[nodiscard]] std::uint64_t next_recall(std::uint32_t epoch) {
-    return std::uint64_t{epoch} << 32 | ++recalls_;
-  }
+  [[nodiscard]] std::uint64_t next_recall(std::uint32_t epoch);
 
   /// The queues for which shards wait.
   [[nodiscard]] std::vector<queue_address> waiting() const {
@@ -129,7 +127,7 @@ private:
   std::map<std::pair<shard_id, permit_number>, queue_address> names_;
   std::set<queue_address> waiting_;
   std::set<queue_address> abandoned_;
-  std::uint32_t recalls_ = 0;
+  std::uint64_t recalls_ = 0;
 };
 
 } // namespace codeq::core

@@ -152,5 +152,12 @@ TEST_F(DepthBook, RecallsOfLaterProcessesHaveGreaterNumbers) {
   EXPECT_GT(next.next_recall(5), book_.next_recall(4));
 }
 
+TEST_F(DepthBook, ProcessHasMoreRecallsThanThirtyTwoBitsCount) {
+  depth_book next;
+  const auto first_of_next = next.next_recall(5);
+
+  EXPECT_GT(first_of_next - book_.next_recall(4), std::uint64_t{1} << 39);
+}
+
 } // namespace
 } // namespace codeq::core

@@ -215,7 +215,7 @@ TEST_F(QueueDepths, EndsAreSyncedBeforeRoomIsReturned) {
   const auto written = nodes_[first()].log.size();
 
   give_permits recall{nodes_[counter()].state->id};
-  recall.depths.push_back({slot_queue, 0, 0, std::uint64_t{9} << 32});
+  recall.depths.push_back({slot_queue, 0, 0, std::uint64_t{9} << 40});
   decide(first(), recall);
 
   EXPECT_TRUE(must_sync_);
