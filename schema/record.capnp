@@ -387,8 +387,9 @@ struct FateRecord {
 
 struct HeadersRecord {
   # The headers of a segment's tasks, by which lists find tasks whose bodies were removed. Written
-  # in the same batch as the segment, or as the copy of a task, if a task has headers. Removed when
-  # neither the segment nor its fate record exists. Older versions did not write it.
+  # in the same batch as the segment, or as the copy of a task, if a task has headers; a copy of the
+  # segment's first task leaves the segment's record, which has the same key. Removed when no
+  # segment, copy or fate has that key. Older versions did not write it.
   atMs @0 :Int64;
   # When the record was written, in shard time.
   tasks @1 :List(TaskHeaders);

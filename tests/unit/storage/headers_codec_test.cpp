@@ -118,6 +118,31 @@ TEST_F(HeadersRecords, AreWrittenWithTheCopyOfATask) {
   EXPECT_TRUE(has(12, 1, "1"));
 }
 
+TEST_F(HeadersRecords, CopyOfTheFirstTaskLeavesThoseOfItsSegment) {
+  auto whole = segment(10);
+  whole.pieces = {test::encode_bodies_with_headers({{{"a", "1"}}, {{"a", "2"}}, {{"a", "3"}}})};
+  whole.count = 3;
+  commit(whole);
+  core::snapshot_taken c;
+  for (sequence seq : {10u, 12u}) {
+    auto copy = whole;
+    copy.first = seq;
+    copy.pieces = {whole.pieces.front().part(seq - 10, 1)};
+    copy.count = 1;
+    c.copied.push_back(copy);
+  }
+  core::segment_fate closed;
+  closed.first = 10;
+  closed.entries.resize(3);
+  c.closed.push_back(closed);
+
+  commit(c);
+
+  EXPECT_TRUE(has(10, 0, "1"));
+  EXPECT_TRUE(has(10, 1, "2")) << "of a task that was not copied";
+  EXPECT_TRUE(has(12, 0, "3"));
+}
+
 TEST_F(HeadersRecords, AreReplacedWithTheBody) {
   auto tasks = bodies();
   core::tasks_changed replaced{3, start, {{10, core::change_kind::body_replaced, {}, {}}}};

@@ -9,9 +9,11 @@
 #include "storage/records/retention_codec.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace codeq::storage {
 
@@ -170,6 +172,29 @@ void project_event(shard_id shard, const core::permits_changed& e, write_set& wr
     writes.remove(permit_key{shard, e.asker, number}.encode());
 }
 
+/// The first tasks of the segments that the snapshot closes, ascending.
+std::vector<sequence> closed_segments(const core::snapshot_taken& e) {
+  std::vector<sequence> firsts;
+  for (const auto& fate : e.closed)
+    if (!fate.aside)
+      firsts.push_back(fate.first);
+  std::sort(firsts.begin(), firsts.end());
+  return firsts;
+}
+
+void put_copies(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
+  std::optional<std::vector<sequence>> closed;
+  for (const auto& copy : e.copied) {
+    writes.put(aside_key{shard, copy.first}.encode(), encode(copy));
+    if (!closed)
+      closed = closed_segments(e);
+    // The headers of a segment's first task are in the record of the whole segment, which has the
+    // same key.
+    if (!std::binary_search(closed->begin(), closed->end(), copy.first))
+      put_headers(shard, copy.first, copy.pieces, e.at, writes);
+  }
+}
+
 void project_event(shard_id shard, const core::snapshot_taken& e, write_set& writes) {
   writes.put(shard_key{shard}.encode(), encode(e));
   for (const auto& totals : e.queues)
@@ -195,10 +220,7 @@ void project_event(shard_id shard, const core::snapshot_taken& e, write_set& wri
     else
       writes.put(std::move(key), encode(block, e.position));
   }
-  for (const auto& copy : e.copied) {
-    writes.put(aside_key{shard, copy.first}.encode(), encode(copy));
-    put_headers(shard, copy.first, copy.pieces, e.at, writes);
-  }
+  put_copies(shard, e, writes);
   for (const auto& fate : e.closed) {
     writes.put(
       fate.copied ? copied_fate_key{shard, fate.first}.encode()
