@@ -46,7 +46,8 @@ struct LimitRequest {
     limit @2 :UInt32;
     # Maximum number of names or keys, 1..1000.
     busy @3 :Bool;
-    # Only keys with leases or held tasks.
+    # Only keys with leases or held tasks. With `more`, the last key of the reply may have neither:
+    # the shard passes over at most 20,000 others, and the next page begins after the last key.
   }
 
   struct Close {

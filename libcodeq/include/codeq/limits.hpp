@@ -84,6 +84,9 @@ inline constexpr std::size_t explained_limits_max = 10;
 /// Maximum number of limit keys that a shard looks at to explain a queue, so that this does not
 /// delay its other requests.
 inline constexpr std::size_t explained_keys_seen_max = 1000;
+/// Maximum number of limit keys without leases and held tasks that a shard passes over for a page
+/// of the others, so that this does not delay its other requests.
+inline constexpr std::size_t idle_limit_keys_passed_max = 20'000;
 /// Minimum period of a limit's rate: times are in milliseconds.
 inline constexpr duration limit_rate_period_min = 1ms;
 /// Maximum period of a limit's rate. A longer one is most likely a wrong unit.

@@ -103,7 +103,8 @@ struct limit_keys_request {
   std::optional<std::string> after{};
   /// 1..`limits::limits_page_max`.
   std::size_t limit = limits::limits_page_default;
-  /// Leaves out keys without leases and held tasks, which are closed or have unpaid starts.
+  /// Leaves out keys without leases and held tasks, which are closed or have unpaid starts. A page
+  /// with `more` may end with one, after `limits::idle_limit_keys_passed_max` of them.
   bool only_busy = false;
 };
 

@@ -230,15 +230,23 @@ std::vector<limit_key_info> limit_table::list_keys(
   if (!number)
     return found;
   auto after = part.from_start ? std::nullopt : std::optional(part.after);
+  constexpr auto passed_max = limits::idle_limit_keys_passed_max;
+  std::size_t passed = 0;
+  more = false;
   keys_.for_each_key(
     *number, after, [&](const std::string& key, const limit_keys::key_counts& counts) {
-      if (only_busy && counts.leased == 0 && counts.held == 0)
+      bool is_over = passed == passed_max;
+      bool is_idle = only_busy && counts.leased == 0 && counts.held == 0;
+      if (is_idle && !is_over && ++passed < passed_max)
         return true;
-      more = found.size() == part.limit;
+      more = is_over || found.size() == part.limit;
       if (!more)
         found.push_back(core::describe(key, counts));
       return !more;
     });
+  // The last key that was passed over is in the page only for the next one to begin behind it.
+  if (passed == passed_max && !more)
+    found.pop_back();
   return found;
 }
 

@@ -102,7 +102,8 @@ public:
   [[nodiscard]] std::vector<limit_info>
   list(const std::string& tenant, const limit_part& part, bool& more) const;
 
-  /// The keys of a limit that are in use.
+  /// The keys of a limit that are in use. With `only_busy` the last one may have neither leases nor
+  /// held tasks when there are `more`: the page has passed over as many of these as it may.
   [[nodiscard]] std::vector<limit_key_info> list_keys(
     const limit_address& name, const limit_part& part, bool only_busy, bool& more) const;
 

@@ -96,6 +96,30 @@ TEST(LimitTable, ListsPartsInTheOrderOfNames) {
   EXPECT_EQ(rest[0].limit.name, "c");
 }
 
+TEST(LimitTable, PageOfBusyKeysPassesOverABoundedNumberOfOthers) {
+  limit_table limits;
+  limits.define(api, one_slot, timestamp{});
+  constexpr auto passed = limits::idle_limit_keys_passed_max;
+  auto key_of = [](std::size_t i) { return std::to_string(100'000 + i); };
+  for (std::size_t i = 0; i < passed; ++i)
+    limits.keys().close(limits.place_of("t", {"api", key_of(i), 1}), timestamp{duration{1}});
+  bool more = false;
+  EXPECT_TRUE(limits.list_keys(api, {{}, 10, true}, true, more).empty());
+  EXPECT_FALSE(more);
+
+  limited_task task{1, 0, {}, 0};
+  task.uses = {{limits.place_of("t", {"api", "busy", 1}), 1}};
+  limits.keys().occupy(task);
+  auto first = limits.list_keys(api, {{}, 10, true}, true, more);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].key, key_of(passed - 1));
+  EXPECT_TRUE(more);
+  auto next = limits.list_keys(api, {first[0].key, 10, false}, true, more);
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_EQ(next[0].key, "busy");
+  EXPECT_FALSE(more);
+}
+
 TEST(LimitTable, MarksOfKeysAreRestored) {
   limit_table limits;
   limits.define(api, limit_definition{.rate = start_rate{1, duration{1000}, 1}}, timestamp{});
