@@ -3,6 +3,7 @@
 
 #include "core/state/task_limits.hpp"
 
+#include <cstddef>
 #include <map>
 #include <utility>
 
@@ -44,6 +45,18 @@ void check_slots(
   });
   for (const auto& [key, count] : leased)
     found.push_back("8.1: " + text_of(key) + " has leases but no slots taken");
+}
+
+/// Compares the number of keys of each tenant with those of its limits.
+void check_keys(const shard_state& state, std::vector<std::string>& found) {
+  std::map<std::string, std::size_t> of_tenants;
+  const auto& keys = state.limits.keys();
+  state.limits.for_each_number([&](const limit_address& name, std::uint32_t number) {
+    of_tenants[name.tenant] += keys.sums_of(number).keys;
+  });
+  for (const auto& [tenant, counted] : of_tenants)
+    if (keys.keys_of(tenant) != counted)
+      found.push_back("I9: the limit keys of tenant " + tenant + " differ from a recount");
 }
 
 /// Compares the slots of queues that other shards have with their permits, and the slots that this
@@ -151,6 +164,7 @@ void find_limit_violations(const shard_state& state, std::vector<std::string>& f
   check_lent(state, found);
   check_depths(state, found);
   check_slots(state, std::move(leased), found);
+  check_keys(state, found);
   check_holding(state, found);
   for (const auto& [arrival, index] : state.queues_by_arrival) {
     const auto& queue = *state.queues[index];

@@ -21,17 +21,41 @@ limit_keys::key_state& limit_keys::use(const limit_place& at) {
   auto found = keys_.lower_bound(at);
   if (found == keys_.end() || found->first != at) {
     found = keys_.emplace_hint(found, at, fresh_state(at.limit));
-    ++sums_[at.limit].keys;
+    count_key(at.limit);
   }
   return found->second;
+}
+
+void limit_keys::assign(std::uint32_t limit, const std::string& tenant) {
+  tenants_.insert_or_assign(limit, tenant);
+}
+
+std::size_t limit_keys::keys_of(const std::string& tenant) const {
+  auto at = keys_of_tenants_.find(tenant);
+  return at == keys_of_tenants_.end() ? 0 : at->second;
+}
+
+void limit_keys::count_key(std::uint32_t limit) {
+  ++sums_[limit].keys;
+  if (auto tenant = tenants_.find(limit); tenant != tenants_.end())
+    ++keys_of_tenants_[tenant->second];
+}
+
+void limit_keys::discount_key(std::uint32_t limit) {
+  if (auto sums = sums_.find(limit); --sums->second.keys == 0)
+    sums_.erase(sums);
+  auto tenant = tenants_.find(limit);
+  if (tenant == tenants_.end())
+    return;
+  if (auto keys = keys_of_tenants_.find(tenant->second); --keys->second == 0)
+    keys_of_tenants_.erase(keys);
 }
 
 void limit_keys::erase(key_map::iterator at) {
   rescaled_.erase(at->first);
   if (at->second.is_stored)
     marked_.insert(at->first);
-  if (auto sums = sums_.find(at->first.limit); --sums->second.keys == 0)
-    sums_.erase(sums);
+  discount_key(at->first.limit);
   keys_.erase(at);
 }
 

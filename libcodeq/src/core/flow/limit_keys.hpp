@@ -245,6 +245,15 @@ public:
   /// Number of keys that take memory.
   [[nodiscard]] std::size_t size() const noexcept { return keys_.size(); }
 
+  /// The number stands for a limit of this tenant from now on. @pre no key of it is in use
+  void assign(std::uint32_t limit, const std::string& tenant);
+
+  /// The number stands for no limit any more. @pre no key of it is in use
+  void unassign(std::uint32_t limit) { tenants_.erase(limit); }
+
+  /// Number of keys that take memory, of all limits of the tenant.
+  [[nodiscard]] std::size_t keys_of(const std::string& tenant) const;
+
 private:
   struct known_rule {
     limit_rule rule{};
@@ -326,6 +335,9 @@ private:
   [[nodiscard]] key_state fresh_state(std::uint32_t limit) const;
   [[nodiscard]] key_state& use(const limit_place& at);
   void erase(key_map::iterator at);
+  /// The limit has one key more, or less.
+  void count_key(std::uint32_t limit);
+  void discount_key(std::uint32_t limit);
   [[nodiscard]] static mark mark_of(const limit_place& at, const key_state& key);
   [[nodiscard]] key_counts counts_of(std::uint32_t limit, const key_state& key) const;
   [[nodiscard]] static bool is_used(const key_state& key);
@@ -392,6 +404,9 @@ private:
   key_map keys_;
   /// The sums of each limit that has keys.
   std::map<std::uint32_t, key_sums> sums_;
+  /// The tenants of limits, and the number of keys of each tenant that has some.
+  std::map<std::uint32_t, std::string> tenants_;
+  std::map<std::string, std::size_t> keys_of_tenants_;
   /// Number of held tasks by queue and limit; none is 0.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> held_of_queues_;
   std::map<sequence, reservation> reservations_;

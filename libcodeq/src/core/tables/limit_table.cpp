@@ -33,6 +33,7 @@ std::optional<std::uint32_t> limit_table::known_number(const limit_address& name
 std::uint32_t limit_table::number_of(const limit_address& name) {
   auto [at, is_new] = numbers_.try_emplace(name, next_number_);
   if (is_new) {
+    keys_.assign(next_number_, name.tenant);
     names_.emplace(next_number_, name);
     undefined_.push_back(next_number_++);
   }
@@ -75,18 +76,8 @@ std::size_t limit_table::defined_by(const std::string& tenant) const {
   return at == defined_.end() ? 0 : at->second;
 }
 
-std::size_t limit_table::keys_of(const std::string& tenant) const {
-  std::size_t keys = 0;
-  for (auto at = numbers_.lower_bound({tenant, {}});
-       at != numbers_.end() && at->first.tenant == tenant;
-       ++at)
-    keys += keys_.sums_of(at->second).keys;
-  return keys;
-}
-
 bool limit_table::is_out_of_keys(const std::string& tenant) const {
-  // The sum of all tenants is a bound of one tenant's.
-  return keys_.size() >= limits::limit_keys_max && keys_of(tenant) >= limits::limit_keys_max;
+  return keys_.keys_of(tenant) >= limits::limit_keys_max;
 }
 
 result<void> limit_table::check_new(
@@ -101,7 +92,7 @@ result<void> limit_table::check_new(
     // The sum of all tenants is a bound of one tenant's.
     if (keys_.size() < limits::limit_keys_max || keys_.is_in_use({*number, use.key}))
       continue;
-    if (auto keys = keys_of(tenant); keys >= limits::limit_keys_max)
+    if (auto keys = keys_.keys_of(tenant); keys >= limits::limit_keys_max)
       return error{
         errc::queue_full,
         "limits: tenant \"" + tenant + "\" uses " + std::to_string(keys)
@@ -260,6 +251,7 @@ void limit_table::forget_removed() {
   std::erase_if(undefined_, [&](std::uint32_t number) {
     bool is_over = keys_.sums_of(number).keys == 0;
     if (is_over) {
+      keys_.unassign(number);
       numbers_.erase(names_.at(number));
       names_.erase(number);
     }

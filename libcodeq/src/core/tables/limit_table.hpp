@@ -139,7 +139,6 @@ public:
 private:
   [[nodiscard]] std::uint32_t number_of(const limit_address& name);
   [[nodiscard]] std::optional<std::uint32_t> known_number(const limit_address& name) const;
-  [[nodiscard]] std::size_t keys_of(const std::string& tenant) const;
 
   std::map<limit_address, std::uint32_t> numbers_;
   std::map<std::uint32_t, limit_address> names_;

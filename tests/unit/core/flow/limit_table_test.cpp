@@ -60,6 +60,38 @@ TEST(LimitTable, TenantMayUseABoundedNumberOfKeysAndLeavesRoomForOthers) {
   EXPECT_TRUE(limits.check_new("other", {{"api", "further", 1}}));
 }
 
+TEST(LimitTable, KeysOfATenantAreCountedOverItsLimits) {
+  limit_table limits;
+  const limit_address db{"t", "db"};
+  for (const auto& limit : {api, db, limit_address{"other", "api"}})
+    limits.define(limit, one_slot, timestamp{});
+  limited_task first{1, 0, {}, 0};
+  first.uses = {
+    {limits.place_of("t", {"api", "k", 1}), 1}, {limits.place_of("t", {"db", "k", 1}), 1}};
+  limited_task second{2, 0, {}, 0};
+  second.uses = {
+    {limits.place_of("t", {"db", "l", 1}), 1}, {limits.place_of("other", {"api", "k", 1}), 1}};
+  limits.keys().occupy(first);
+  limits.keys().occupy(second);
+  EXPECT_EQ(limits.keys().keys_of("t"), 3u);
+  EXPECT_EQ(limits.keys().keys_of("other"), 1u);
+
+  limits.keys().free(second.uses, {});
+  static_cast<void>(limits.keys().release({}));
+  EXPECT_EQ(limits.keys().keys_of("t"), 2u);
+  EXPECT_EQ(limits.keys().keys_of("other"), 0u);
+
+  limits.keys().free(first.uses, {});
+  static_cast<void>(limits.keys().release({}));
+  limits.define(db, {}, timestamp{});
+  limits.forget_removed();
+  EXPECT_EQ(limits.keys().keys_of("t"), 0u);
+  limits.define(db, one_slot, timestamp{});
+  second.uses = {{limits.place_of("t", {"db", "l", 1}), 1}};
+  limits.keys().occupy(second);
+  EXPECT_EQ(limits.keys().keys_of("t"), 1u) << "of a limit that was defined again";
+}
+
 TEST(LimitTable, RemovedLimitIsForgottenOnceNothingUsesIt) {
   limit_table limits;
   limits.define(api, one_slot, timestamp{});
