@@ -3,11 +3,14 @@
 // instructions are counted. Usage: growth_cost SUBJECT SIZE
 #include "base/clock.hpp"
 #include "core/commands/effect.hpp"
+#include "core/commands/routing.hpp"
 #include "core/state/shard_state.hpp"
+#include "core/state/task_limits.hpp"
 #include "core/turn/turn.hpp"
 #include "storage/retention/retention_filter.hpp"
 #include "support/task_builder.hpp"
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -77,6 +80,18 @@ public:
     run(core::resume{first_other + 1, identity, {}});
     run(core::release_worker{identity});
     run(core::detach_peer{first_other + 1});
+  }
+
+  /// Queue "q" has a maximum of leases, and another shard, which never answers, has its slots.
+  void lack_slots() {
+    const task_limit slot{std::string(core::slot_limit), "q", 1};
+    std::uint16_t shards = 2;
+    while (core::shard_of_limit_key("default", slot, shards) == state_.id)
+      ++shards;
+    core::open_permits(state_, shards);
+    queue_config config;
+    config.max_leased = 10;
+    run(core::configure_queue{producer, 1, {"default", "q"}, config});
   }
 
   void name_queues(const std::vector<queue_address>& names) {
@@ -163,6 +178,14 @@ round pass_claimers_who_know(busy_shard& shard, unsigned size) {
   return [&shard] { shard.enqueue("q"); };
 }
 
+/// The queue's tasks lack slots, and no worker has credits.
+round pass_claimers_without_slots(busy_shard& shard, unsigned size) {
+  attach_others(shard, size);
+  shard.lack_slots();
+  shard.enqueue("q");
+  return [&shard] { shard.enqueue("q"); };
+}
+
 /// Finds workers by name.
 round find_peer(busy_shard& shard, unsigned size) {
   attach_others(shard, size);
@@ -240,6 +263,7 @@ round find_owner_of_key(busy_shard& shard, unsigned size) {
 
 const std::map<std::string, round (*)(busy_shard&, unsigned)> subjects = {
   {"claimers_without_credits", pass_claimers_without_credits},
+  {"claimers_without_slots", pass_claimers_without_slots},
   {"claimers_who_know", pass_claimers_who_know},
   {"names_of_a_claim", name_queues},
   {"owner_of_key", find_owner_of_key},

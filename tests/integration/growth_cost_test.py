@@ -14,9 +14,10 @@ PROGRAM = pathlib.Path(os.environ.get("CODEQ_BUILD", "build")).resolve() / "bin/
 SIZES = (100, 10_000)
 # And how many times as many instructions they may take: `names_of_a_claim` for a hundred times as
 # many names.
-SUBJECTS = {"claimers_without_credits": 1.5, "claimers_who_know": 1.5, "names_of_a_claim": 200,
-            "owner_of_key": 3, "peers": 3, "resume": 1.5, "snapshot_of_one_queue": 1.5,
-            "snapshot_of_retries": 1.5, "tenant_of_a_claim": 1.5}
+SUBJECTS = {"claimers_without_credits": 1.5, "claimers_without_slots": 1.5,
+            "claimers_who_know": 1.5, "names_of_a_claim": 200, "owner_of_key": 3, "peers": 3,
+            "resume": 1.5, "snapshot_of_one_queue": 1.5, "snapshot_of_retries": 1.5,
+            "tenant_of_a_claim": 1.5}
 
 
 def instructions(subject, size):

@@ -429,9 +429,11 @@ private:
   [[nodiscard]] std::uint32_t unkept_credits(peer_id peer) const;
   /// The queue's next task, if there were slots, comes after one of another shard.
   [[nodiscard]] bool is_first_outranked(std::uint32_t queue, bool reaches_all) const;
-  /// The claimers with that need that would lease tasks of the queue if there were slots.
+  /// The claimer would lease tasks of the queue if there were slots.
+  [[nodiscard]] bool would_lease(std::uint32_t queue, peer_id peer, bool by_prefix) const;
+  /// The claimers with that need that would.
   [[nodiscard]] std::vector<peer_id> claimers_at(std::uint32_t queue, claimer_need need) const;
-  /// There is such a claimer.
+  /// Some claimer would. Looks at no more of them than it takes to find one.
   [[nodiscard]] bool is_served(std::uint32_t queue) const;
   /// Credits of the queue's claimers that it may use.
   [[nodiscard]] std::uint64_t credits_at(std::uint32_t queue) const;

@@ -127,17 +127,20 @@ std::uint32_t turn::unkept_credits(peer_id peer) const {
   return credits_for(no_queue, peer);
 }
 
+bool turn::would_lease(std::uint32_t index, peer_id peer, bool by_prefix) const {
+  const auto& a = state_.attached.at(peer);
+  bool is_left_out = by_prefix && !takes_by_prefix(a, *state_.queues[index]);
+  bool must_wait = a.is_outranked && is_first_outranked(index, a.reaches_all);
+  return !is_left_out && !must_wait;
+}
+
 std::vector<peer_id> turn::claimers_at(std::uint32_t index, claimer_need need) const {
   const auto& queue = *state_.queues[index];
   std::vector<peer_id> found;
   auto add = [&](const queue_claimers& claimers, bool by_prefix) {
-    for (const auto& [arrival, peer] : claimers.waiting_for(need)) {
-      const auto& a = state_.attached.at(peer);
-      bool is_left_out = by_prefix && !takes_by_prefix(a, queue);
-      bool must_wait = a.is_outranked && is_first_outranked(index, a.reaches_all);
-      if (!is_left_out && !must_wait)
+    for (const auto& [arrival, peer] : claimers.waiting_for(need))
+      if (would_lease(index, peer, by_prefix))
         found.push_back(peer);
-    }
   };
   add(queue.claimers, false);
   for (const auto* claims : queue.prefixes)
@@ -266,9 +269,19 @@ void turn::await_slots(std::uint32_t index) {
 }
 
 bool turn::is_served(std::uint32_t index) const {
-  return std::any_of(all_needs.begin(), all_needs.end(), [&](claimer_need need) {
-    return !claimers_at(index, need).empty();
-  });
+  const auto& queue = *state_.queues[index];
+  auto has_one = [&](const queue_claimers& claimers, bool by_prefix) {
+    return std::any_of(all_needs.begin(), all_needs.end(), [&](claimer_need need) {
+      const auto& waiting = claimers.waiting_for(need);
+      return std::any_of(waiting.begin(), waiting.end(), [&](const claimer& one) {
+        return would_lease(index, one.second, by_prefix);
+      });
+    });
+  };
+  return has_one(queue.claimers, false)
+         || std::any_of(queue.prefixes.begin(), queue.prefixes.end(), [&](const auto* claims) {
+              return has_one(claims->claimers, true);
+            });
 }
 
 void turn::return_slots(std::uint32_t index) {
