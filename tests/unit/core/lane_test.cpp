@@ -115,6 +115,20 @@ TEST_F(Lane, ClosedSegmentsAreSkipped) {
   EXPECT_EQ(take(9), (seq_run{3, 2}));
 }
 
+TEST_F(Lane, ForgottenSegmentsLeaveFromAnyPlace) {
+  for (sequence first : {1u, 2u, 3u, 4u})
+    add(first, 1);
+
+  lane_.forget(3);
+  lane_.forget(1);
+  lane_.forget(9);
+
+  EXPECT_EQ(lane_.segments(), 2u);
+  EXPECT_EQ(take(9), (seq_run{2, 1}));
+  EXPECT_EQ(take(9), (seq_run{4, 1}));
+  EXPECT_EQ(take(9).count, 0u);
+}
+
 TEST_F(Lane, TasksAppendedToAnEmptiedLaneAreFound) {
   add(1, 1);
   take(1);

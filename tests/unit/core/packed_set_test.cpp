@@ -96,6 +96,19 @@ TEST(PackedSet, AssignedAtOnceEqualsInsertedOneByOne) {
   EXPECT_FALSE(at_once == one_by_one);
 }
 
+TEST(PackedSet, ElementsBehindTheFirstLeafAreErasedInTheirOrder) {
+  packed_set packed(4);
+  for (std::uint64_t number : {1u, 2u, 3u, 4u, 9u, 8u, 6u, 7u, 5u, 12u, 11u, 10u, 13u, 14u})
+    packed.insert({number, 0});
+
+  for (std::uint64_t number = 2; number < 14; ++number)
+    EXPECT_TRUE(packed.erase({number, 0}));
+
+  EXPECT_FALSE(packed.erase({5, 0}));
+  EXPECT_EQ(all_of(packed), (std::vector<number_pair>{{1, 0}, {14, 0}}));
+  EXPECT_EQ(packed.size(), 2u);
+}
+
 TEST(PackedSet, RowThatIsNeverEmptyKeepsItsOrder) {
   packed_set row;
   row.insert({1, 0});

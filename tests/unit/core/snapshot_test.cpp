@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/state/queue_fairness.hpp"
 #include "support/shard_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -29,6 +30,35 @@ TEST_F(Snapshot, ClosesSegmentsWhoseTasksAllEnded) {
   EXPECT_EQ(snapshot().closed[0].entries.size(), 2u);
   EXPECT_EQ(snapshot().closed[0].entries[0].token, held(1, 1).token);
   EXPECT_EQ(state_of(1), "not in memory");
+}
+
+TEST_F(Snapshot, LeavesNothingOfClosedSegmentsInALaneWhoseFirstTaskWaits) {
+  enqueue("q");
+  for (int task = 2; task <= 300; ++task) {
+    enqueue("q");
+    cancel(task);
+  }
+
+  take_snapshot();
+
+  EXPECT_EQ(state().find_queue({"default", "q"})->lanes[0]->segments(), 1u);
+  enqueue("q");
+  attach("w", {"q"});
+  claim("w", 3);
+  EXPECT_EQ(state_of(1), "leased");
+  EXPECT_EQ(state_of(301), "leased");
+}
+
+TEST_F(Snapshot, LeavesNothingOfClosedSegmentsInLanesOfFairnessKeys) {
+  enqueue("q", 1, {.fairness = {"a", 1}});
+  for (int task = 2; task <= 300; ++task) {
+    enqueue("q", 1, {.fairness = {"a", 1}});
+    cancel(task);
+  }
+
+  take_snapshot();
+
+  EXPECT_EQ(state().find_queue({"default", "q"})->fair->lanes(0)->segments(), 1u);
 }
 
 TEST_F(Snapshot, KeepsDeadTasks) {

@@ -119,13 +119,13 @@ void packed_set::insert(const number_pair& pair) {
 }
 
 bool packed_set::erase(const number_pair& pair) {
-  if (!leaves_.empty() && front() == pair) {
-    pop_front();
-    return true;
-  }
   auto at = leaf_of(pair);
   if (at == leaves_.end())
     return false;
+  if (at->first == pair) {
+    pop_first_of(at);
+    return true;
+  }
   auto elements = unpack(*at);
   auto place = std::lower_bound(elements.begin(), elements.end(), pair);
   if (place == elements.end() || *place != pair)
@@ -157,8 +157,17 @@ std::size_t packed_set::front_run(std::size_t limit) {
 }
 
 void packed_set::pop_front() {
-  order_front();
-  auto node = leaves_.extract(leaves_.begin());
+  pop_first_of(leaves_.begin());
+}
+
+void packed_set::pop_first_of(leaf_map::const_iterator at) {
+  if (!at->second.is_ordered()) {
+    const auto first = at->first;
+    replace(at, unpack(*at));
+    at = leaves_.find(first);
+  }
+  const auto next = std::next(at);
+  auto node = leaves_.extract(at);
   --size_;
   auto& rest = node.mapped();
   --rest.ordered;
@@ -172,7 +181,7 @@ void packed_set::pop_front() {
     rest.bytes.erase(0, rest.skipped);
     rest.skipped = 0;
   }
-  leaves_.insert(leaves_.begin(), std::move(node));
+  leaves_.insert(next, std::move(node));
 }
 
 bool packed_set::contains(const number_pair& pair) const {

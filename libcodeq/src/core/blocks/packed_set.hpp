@@ -19,7 +19,8 @@ using number_pair = std::pair<std::uint64_t, std::uint64_t>;
 /// of which all but the first are stored as distances. For indexes with an element per waiting
 /// task. Every operation is logarithmic in the number of leaves. Within a leaf, `insert` and
 /// `pop_front` take constant time, amortised: new elements are only appended, and a leaf is sorted
-/// when it is split or becomes the first one. The others are linear in one leaf.
+/// when it is split or becomes the first one. The others are linear in one leaf, but for `erase` of
+/// the first elements of a leaf, one after the other.
 class packed_set {
 public:
   /// The default size of a leaf, in elements: long leaves need the fewest bytes per element.
@@ -91,6 +92,9 @@ private:
 
   /// Replaces a leaf by one, or two halves, with these elements.
   void replace(leaf_map::const_iterator old, const std::vector<number_pair>& ascending);
+
+  /// Removes the first element of a leaf.
+  void pop_first_of(leaf_map::const_iterator at);
 
   /// Puts the elements of the first leaf in order.
   void order_front();

@@ -7,6 +7,7 @@
 #include "core/checks/schedule_invariants.hpp"
 #include "core/queues/queue_limits.hpp"
 #include "core/queues/queue_waits.hpp"
+#include "core/state/queue_fairness.hpp"
 #include "core/state/task_index.hpp"
 #include "core/state/task_limits.hpp"
 #include "core/state/task_outcomes.hpp"
@@ -16,12 +17,15 @@
 #include <set>
 #include <sstream>
 #include <unordered_map>
+#include <utility>
 
 namespace codeq::core {
 
 namespace {
 
 struct recount {
+  /// Those that are no asides.
+  std::size_t segments = 0;
   std::uint64_t gated = 0;
   std::uint64_t scheduled = 0;
   std::uint64_t retrying = 0;
@@ -376,6 +380,18 @@ void write_segment(std::ostream& out, const shard_state& state, const segment& s
   out << '\n';
 }
 
+/// Number of segments in the lanes of the queue.
+std::size_t segments_in_lanes(const queue_state& queue) {
+  std::size_t all = 0;
+  for (std::size_t priority = 0; priority < queue.lanes.size(); ++priority) {
+    const auto* in_order = queue.lanes[priority].get();
+    const auto* in_turns = queue.fair ? std::as_const(*queue.fair).lanes(priority) : nullptr;
+    all += in_order ? in_order->segments() : 0;
+    all += in_turns ? in_turns->segments() : 0;
+  }
+  return all;
+}
+
 /// The reasons why the queue's tasks wait have to sum to those that wait.
 void check_waits(
   const shard_state& state,
@@ -399,6 +415,7 @@ std::vector<std::string> find_violations(const shard_state& state) {
   std::map<std::uint32_t, recount> counts;
   state.segments.for_each([&](const segment& s) {
     auto& count = counts[s.queue];
+    count.segments += s.aside ? 0 : 1;
     for (std::uint32_t i = 0; i < s.count; ++i) {
       check_task(state, s, s.first + i, found);
       auto is = s.view(s.first + i).state;
@@ -444,6 +461,9 @@ std::vector<std::string> find_violations(const shard_state& state) {
     if (!agrees)
       found.push_back(
         "I9: the counters of queue " + queue.address.queue + " differ from a recount");
+    if (segments_in_lanes(queue) > count.segments)
+      found.push_back(
+        "I8: the lanes of queue " + queue.address.queue + " have segments that are closed");
     check_waits(state, queue, count, found);
   }
   return found;

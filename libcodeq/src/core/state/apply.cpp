@@ -238,6 +238,8 @@ void settle_snapshot(
   shard_state& state, const snapshot_taken& e, const std::vector<segment_block>& blocks) {
   for (const auto& fate : e.closed) {
     auto& closed = state.segments.at(fate.first);
+    if (!fate.aside)
+      leave_closed(state, closed);
     // Otherwise a copy of its first task has taken its place.
     if (closed.kept > 0)
       continue;

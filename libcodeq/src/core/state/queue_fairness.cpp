@@ -160,6 +160,16 @@ void queue_fairness::leave(const segment& s, sequence seq, bool was_returned) {
   lanes_[s.priority]->leave(key_of(s), seq, was_returned);
 }
 
+void queue_fairness::forget(const segment& s) {
+  auto* of = lanes(s.priority);
+  if (!of)
+    return;
+  // Its tasks may have taken their turns under the empty key.
+  for (auto key : {s.fairness_key(), std::string_view()})
+    if (auto who = keys_.find(key))
+      of->forget(*who, s.first);
+}
+
 std::uint32_t
 queue_fairness::charge(std::size_t priority, fair_key who, std::uint32_t tasks) {
   lanes_[priority]->charge(who, keys_, tasks);

@@ -76,6 +76,9 @@ public:
   /// One task of the segment is not ready any more. As `fair_lanes::leave`.
   void leave(const segment& s, sequence seq, bool was_returned);
 
+  /// The segment is closed: removes it from its lane.
+  void forget(const segment& s);
+
   /// The lane of the segment's key. @pre it has ready tasks
   [[nodiscard]] lane& lane_of(const segment& s) {
     return lanes_[s.priority]->at(key_of(s));

@@ -227,6 +227,14 @@ void count_fresh(shard_state& state, const segment& s, std::uint32_t count) {
   state.stir(s.queue);
 }
 
+void leave_closed(shard_state& state, const segment& s) {
+  auto& queue = state.queue_of(s);
+  if (queue.fair)
+    queue.fair->forget(s);
+  else if (auto& of = queue.lanes[s.priority])
+    of->forget(s.first);
+}
+
 bool blocks_group(const segment& s) noexcept {
   return !s.group.empty() && s.settings.when_dead == on_dead::block;
 }

@@ -26,6 +26,9 @@ void leave_lane(shard_state& state, segment& s, sequence seq, bool was_returned)
 /// first ones, or all of them, also add the segment to the lane.
 void count_fresh(shard_state& state, const segment& s, std::uint32_t count);
 
+/// Removes a closed segment that is not an aside from its lane: a task before it may wait for long.
+void leave_closed(shard_state& state, const segment& s);
+
 /// True when the task keeps its place in its group: it is live, or dead and blocks the group.
 [[nodiscard]] bool keeps_place(const segment& s, const task_entry& entry) noexcept;
 

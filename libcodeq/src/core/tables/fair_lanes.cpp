@@ -54,6 +54,18 @@ void fair_lanes::leave(fair_key who, sequence seq, bool was_returned) {
   order_.remove(who);
 }
 
+void fair_lanes::forget(fair_key who, sequence segment) {
+  if (auto at = lanes_.find(who.key); at != lanes_.end())
+    at->second.tasks.forget(segment);
+}
+
+std::size_t fair_lanes::segments() const {
+  std::size_t all = 0;
+  for (const auto& [key, of] : lanes_)
+    all += of.tasks.segments();
+  return all;
+}
+
 fair_lanes::turn
 fair_lanes::front(segment_table& segments, const fair_keys& keys, std::uint32_t limit) {
   auto choice = next(keys);

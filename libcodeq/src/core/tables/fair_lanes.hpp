@@ -35,6 +35,12 @@ public:
   /// @pre it was ready
   void leave(fair_key who, sequence seq, bool was_returned);
 
+  /// Removes a closed segment from the lane of a key, if it is in it.
+  void forget(fair_key who, sequence segment);
+
+  /// As `lane::segments`, of all keys.
+  [[nodiscard]] std::size_t segments() const;
+
   [[nodiscard]] bool empty() const noexcept { return lanes_.empty(); }
 
   [[nodiscard]] std::uint64_t ready() const noexcept { return ready_; }

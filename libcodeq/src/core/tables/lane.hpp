@@ -6,6 +6,7 @@
 #include "core/blocks/packed_set.hpp"
 #include "core/blocks/segment_table.hpp"
 
+#include <cstddef>
 #include <optional>
 
 namespace codeq::core {
@@ -22,6 +23,12 @@ public:
 
   /// Removes a task that was put back.
   void remove(sequence seq) { returned_.erase({seq, 0}); }
+
+  /// Removes a segment that is closed, wherever it is; does nothing when the lane lacks it.
+  void forget(sequence first) { fresh_.erase({first, 0}); }
+
+  /// Number of segments, also of those that `front` would skip.
+  [[nodiscard]] std::size_t segments() const noexcept { return fresh_.size(); }
 
   /// The first ready tasks: consecutive, of one segment, at most `limit`; count 0 when none is
   /// ready. Removes nothing: fresh tasks leave the lane as soon as they are touched, others by
