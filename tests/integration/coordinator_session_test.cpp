@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "base/tuning.hpp"
+#include "coordinator/actors/counts_desk.hpp"
 #include "coordinator/actors/frame_sinks.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "protocol/error_code.hpp"
@@ -135,6 +136,10 @@ protected:
     options.gauges = [] { return std::map<std::string, std::int64_t>{{"g", 1}}; };
     options.connection = system_.own(system_.get().spawn(pretended_connection, &lines_));
     options.shards = {system_.own(system_.get().spawn(pretended_shard, &lines_, &held_))};
+    options.counts = system_.own(system_.get().spawn(
+      coordinator::drive_counts_desk,
+      caf::actor_cast<caf::strong_actor_ptr>(options.connection),
+      options.shards));
     session_ = system_.own(system_.get().spawn(coordinator::drive_session, options));
     system_.run();
   }
@@ -519,6 +524,15 @@ TEST_F(CoordinatorSession, PlacesNoHeldCreditsOfAWorkerThatTakesNoMore) {
   system_.advance(10s);
 
   EXPECT_THAT(take(), ElementsAre("take 10"));
+}
+
+TEST_F(CoordinatorSession, TellsTheCountsOfTheShards) {
+  receive(protocol::stats_request::build(
+    [](schema::StatsRequest::Builder root) { root.setNumber(3); }));
+  receive(protocol::workers_request::build(
+    [](schema::WorkersRequest::Builder root) { root.setNumber(4); }));
+
+  EXPECT_THAT(take(), ElementsAre("3 none: ", "4 none"));
 }
 
 TEST_F(CoordinatorSession, RefusesRequestsBeyondTheRate) {

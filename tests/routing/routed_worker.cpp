@@ -105,7 +105,7 @@ public:
 
   void close(const error& reason) override { ADD_FAILURE() << to_string(reason); }
 
-  void gather_stats(std::uint64_t, bool) override {}
+  void gather_stats(bool) override {}
 
   void ask_cluster(
     std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}

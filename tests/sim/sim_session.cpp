@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sim_session.hpp"
 
+#include "coordinator/session/stats_sum.hpp"
 #include "sim/sim_shard.hpp"
 
 #include <algorithm>
@@ -63,13 +64,13 @@ void sim_session::close(const error& reason) {
   parts_.link->close(side::acceptor);
 }
 
-void sim_session::gather_stats(std::uint64_t number, bool) {
+void sim_session::gather_stats(bool) {
   auto parts = std::make_shared<std::vector<base::coordinator_counts>>();
   for (auto* shard : parts_.shards)
-    shard->box().send([this, shard, number, parts] {
+    shard->box().send([this, shard, parts] {
       parts->push_back(shard->stats());
       if (parts->size() == parts_.shards.size())
-        later([this, number, parts] { session_.tell_stats(number, *parts); });
+        later([this, parts] { session_.tell_stats(coordinator::sum_of(*parts)); });
     });
 }
 

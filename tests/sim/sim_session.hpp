@@ -49,7 +49,7 @@ public:
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
-  void gather_stats(std::uint64_t number, bool with_leases) override;
+  void gather_stats(bool with_leases) override;
 
   void ask_cluster(
     std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}

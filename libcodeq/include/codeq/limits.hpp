@@ -195,6 +195,10 @@ inline constexpr std::size_t filter_workers_max = 16;
 /// Maximum number of lists of one connection that wait for the store. Beyond it they are refused
 /// with `overloaded`. Each holds the tasks of a page in memory.
 inline constexpr std::size_t lists_waiting_max = 64;
+/// Maximum number of requests of one connection for the counts of queues that wait for the shards,
+/// and as many for those of workers. Beyond it they are refused with `overloaded`. Each is answered
+/// with the counts of all queues, or workers.
+inline constexpr std::size_t counts_waiting_max = 16;
 /// Maximum number of kinds of errors in a summary. Errors of further kinds are counted together.
 inline constexpr std::size_t summary_kinds_max = 1000;
 /// Maximum number of tasks with keys, per shard, that a dry run of a redrive looks at: it remembers

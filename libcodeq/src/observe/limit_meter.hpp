@@ -19,6 +19,7 @@ inline constexpr std::string_view counted_limits[] = {
   "closes_waiting_max",
   "cluster_claims_max",
   "connections_max",
+  "counts_waiting_max",
   "enqueue_bytes_max",
   "fairness_keys_max",
   "free_bytes",

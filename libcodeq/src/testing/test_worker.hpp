@@ -114,7 +114,7 @@ public:
 
   void close(const error&) override {}
 
-  void gather_stats(std::uint64_t, bool) override {}
+  void gather_stats(bool) override {}
 
   void ask_cluster(
     std::uint64_t, const cluster_change&, const core::origin_ptr&) override {}

@@ -180,6 +180,22 @@ using shard_actor = caf::typed_actor<
   // Commits, and replies when everything is durable.
   caf::replies_to<stop_shard>::with<bool>>;
 
+/// Asks for the sum of the counts of all shards.
+struct ask_counts {
+  /// With the queues and leases of each worker.
+  bool with_leases = false;
+};
+
+struct counts_told {
+  /// Shared by all who asked at the same time; not null.
+  std::shared_ptr<const result<base::coordinator_counts>> counts;
+};
+
+/// The COUNTS actor interface: asks the shards for the sessions, once at a time.
+using counts_actor = caf::typed_actor<
+  // Tells counts that are not older than the question.
+  caf::replies_to<ask_counts>::with<counts_told>>;
+
 /// All shards of the coordinator, by number; sent once, after the last one was started.
 struct meet_shards {
   std::vector<shard_actor> shards;
@@ -534,6 +550,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::attach_peer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::detach_peer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::ask_shard_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stop_shard)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::ask_counts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::counts_told)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::meet_shards)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::batch_committed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::epoch_raised)

@@ -2,6 +2,7 @@
 #include "coordinator/actors/registrar_driver.hpp"
 
 #include "base/tuning.hpp"
+#include "coordinator/actors/counts_desk.hpp"
 #include "coordinator/actors/frame_sinks.hpp"
 #include "protocol/reply.hpp"
 #include "transport/spawn_beside_sockets.hpp"
@@ -16,6 +17,8 @@ void registrar_driver::start(
   options_ = options;
   options_.registrar.takes_tokens = options_.access != nullptr;
   registrar_.emplace(options_.registrar, *this);
+  counts_ = self_->system().spawn(
+    drive_counts_desk, caf::actor_cast<caf::strong_actor_ptr>(self_), options_.shards);
 }
 
 void registrar_driver::welcome(const actors::peer_hello& m) {
@@ -31,6 +34,7 @@ session_driver_options registrar_driver::options_for(
     .connection = from.connection,
     .outgoing = std::make_shared<actors::outgoing_progress>(),
     .shards = options_.shards,
+    .counts = counts_,
     .node_name = opening.node.identity.name,
     .remote = from.remote,
     .gauges = options_.gauges,

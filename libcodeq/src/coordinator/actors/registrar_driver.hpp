@@ -112,6 +112,8 @@ private:
   registrar_internal_actor::pointer self_ = nullptr;
   registrar_driver_options options_;
   std::optional<registrar> registrar_;
+  /// Counts for all sessions.
+  counts_actor counts_;
   node_log log_;
   std::uint64_t last_hello_ = 0;
   /// Hellos that are not decided yet.

@@ -9,9 +9,17 @@
 #include "transport/spawn_beside_sockets.hpp"
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace codeq::coordinator {
+
+namespace {
+
+/// Others may have asked just before, so that the shards are asked twice in that time.
+constexpr duration counts_timeout = 3 * stats_timeout;
+
+} // namespace
 
 session_driver::~session_driver() {
   if (options_.loop)
@@ -59,14 +67,22 @@ void session_driver::close(const error& reason) {
   self_->send(options_.connection, actors::close_connection{reason});
 }
 
-void session_driver::gather_stats(std::uint64_t number, bool with_leases) {
-  auto done = [this, number, with_leases](result<std::vector<base::coordinator_counts>> parts) {
+void session_driver::gather_stats(bool with_leases) {
+  auto tell = [this, with_leases](const result<base::coordinator_counts>& counts) {
     if (with_leases)
-      session_->tell_workers(number, parts);
+      session_->tell_workers(counts);
     else
-      session_->tell_stats(number, std::move(parts));
+      session_->tell_stats(counts);
   };
-  coordinator::gather_stats(self_, options_.shards, std::move(done), {with_leases});
+  self_->request(options_.counts, counts_timeout, ask_counts{with_leases})
+    .then(
+      [tell](const counts_told& told) { tell(*told.counts); },
+      [tell](const caf::error&) {
+        tell(error{
+          errc::timeout,
+          "the shards have not been counted within " + std::to_string(counts_timeout.count())
+            + " ms"});
+      });
 }
 
 void session_driver::ask_cluster(

@@ -35,6 +35,7 @@ struct session_driver_options {
   std::shared_ptr<actors::outgoing_progress> outgoing;
   /// Indexed by shard number.
   std::vector<shard_actor> shards;
+  counts_actor counts{};
   /// Name and address of the peer, for logs.
   std::string node_name;
   std::string remote;
@@ -111,7 +112,7 @@ public:
   void command_shard(shard_id to, core::command command) override;
   void send(const protocol::wire_frame& frame) override;
   void close(const error& reason) override;
-  void gather_stats(std::uint64_t number, bool with_leases) override;
+  void gather_stats(bool with_leases) override;
   void ask_cluster(
     std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) override;
   void wake_after(duration wait, session_wake what) override;

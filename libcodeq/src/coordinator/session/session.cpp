@@ -4,7 +4,6 @@
 #include "codeq/limits.hpp"
 
 #include "base/tuning.hpp"
-#include "coordinator/session/stats_sum.hpp"
 #include "coordinator/shard/access.hpp"
 #include "protocol/convert.hpp"
 #include "protocol/operator_convert.hpp"
@@ -30,16 +29,6 @@ error over_rate(duration wait) {
   return {
     errc::overloaded,
     "over the rate of the token; retry after " + std::to_string(wait.count()) + " ms"};
-}
-
-/// A larger frame would end the connection, with all that others have asked for on it.
-result<void> check_frame(std::size_t bytes) {
-  if (bytes <= tuning::frame_bytes_max)
-    return {};
-  return error{
-    errc::too_large,
-    "the answer is " + std::to_string(bytes) + " bytes; it must be at most "
-      + std::to_string(tuning::frame_bytes_max) + "; ask with the token of one tenant"};
 }
 
 /// True when the wish names the queue, or one of its prefixes matches it.
@@ -70,16 +59,6 @@ constexpr bool is_change<schema::ScheduleRequest> = true;
 /// True when a bearer may see, or with `changes` change, what concerns the whole process.
 bool may_use_process(const security::principal& who, bool changes) {
   return who.is_of_all_tenants() && (changes ? who.may_operate() : who.may_inspect());
-}
-
-/// The part of the counts that a bearer may see.
-base::coordinator_counts visible_to(const security::principal& who, base::coordinator_counts all) {
-  if (who.is_of_all_tenants())
-    return all;
-  std::erase_if(all.queues, [&](const base::queue_counts& q) { return !who.sees(q.queue.tenant); });
-  // Gauges belong to the process and thus to all tenants.
-  all.gauges.clear();
-  return all;
 }
 
 std::uint32_t count_of(const core::tasks_granted& granted) {
@@ -427,77 +406,6 @@ void session::take(const credit_news& m) {
   case credit_news::kind::outranked:
     return carry_out(router_.outranked(m.shard, m.credits, m.by, m.priority));
   }
-}
-
-template <class S>
-void session::ask_for_counts(const protocol::frame<S>& m, bool with_leases) {
-  auto number = m.read([](auto reader) -> result<std::uint64_t> { return reader.getNumber(); });
-  if (!number)
-    return refuse(number.error());
-  auto ok = count_request();
-  if (ok && options_.bearer)
-    ok = access::check_inspector(*options_.bearer);
-  if (!ok)
-    return port_.send(protocol::make_refusal<S>(*number, ok.error()).to_wire());
-  port_.gather_stats(*number, with_leases);
-}
-
-template <class S, class Reply>
-void session::send_counts(std::uint64_t number, const Reply& reply) {
-  auto frame = reply.to_wire();
-  auto ok = check_frame(frame.body.size());
-  if (ok)
-    ok = take_answer(frame.body.size());
-  if (!ok)
-    frame = protocol::make_refusal<S>(number, ok.error()).to_wire();
-  port_.send(frame);
-}
-
-void session::take_request(const protocol::stats_request& m) {
-  ask_for_counts(m, false);
-}
-
-void session::take_request(const protocol::workers_request& m) {
-  auto wish = protocol::read_workers_request(m);
-  if (!wish)
-    return refuse(wish.error());
-  if (wish->worker.empty())
-    return ask_for_counts(m, true);
-  answer_workers(wish->number, drain_worker(*wish));
-  // It counts for this request only, also when nothing was changed.
-  acting_for_.reset();
-}
-
-void session::tell_stats(
-  std::uint64_t number, result<std::vector<base::coordinator_counts>> parts) {
-  if (!parts)
-    return port_.send(
-      protocol::make_refusal<schema::StatsRequest>(number, parts.error()).to_wire());
-  parts->push_back({.queues = {}, .gauges = port_.gauges()});
-  auto sum = sum_of(*parts);
-  if (options_.bearer)
-    sum = visible_to(*options_.bearer, std::move(sum));
-  send_counts<schema::StatsRequest>(number, protocol::make_stats_reply(number, sum));
-}
-
-void session::tell_workers(
-  std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts) {
-  if (!parts)
-    return answer_workers(number, parts.error());
-  auto workers = sum_of(*parts).workers;
-  if (options_.bearer && !options_.bearer->is_of_all_tenants())
-    workers = workers_of(options_.bearer->tenant, std::move(workers));
-  limit_shown(workers);
-  port_.mark_drained(workers);
-  answer_workers(number, std::move(workers));
-}
-
-void session::answer_workers(
-  std::uint64_t number, const result<std::vector<base::worker_counts>>& workers) {
-  if (!workers)
-    return port_.send(
-      protocol::make_refusal<schema::WorkersRequest>(number, workers.error()).to_wire());
-  send_counts<schema::WorkersRequest>(number, protocol::make_workers_reply(number, *workers));
 }
 
 void session::take_request(const protocol::backup_request& m) {

@@ -104,9 +104,10 @@ public:
   /// Closes the connection after the frames sent before.
   virtual void close(const error& reason) = 0;
 
-  /// Requests the counts of all shards; answered by `tell_stats`, or by `tell_workers` when the
-  /// leases of workers are wanted, too.
-  virtual void gather_stats(std::uint64_t number, bool with_leases) = 0;
+  /// Requests the sum of the counts of all shards, which must not be older than this call; answered
+  /// by `tell_stats`, or by `tell_workers` when the leases of workers are wanted, too. Each of the
+  /// two is requested again only after it was answered.
+  virtual void gather_stats(bool with_leases) = 0;
 
   /// Requests the state of the cluster, after a change if there is one, which the audit log has as
   /// one of `by` once it is stored; answered by `tell_cluster`. Only called in a cluster.
@@ -208,12 +209,11 @@ public:
   /// again where the shard is now.
   void shard_left(shard_id shard);
 
-  /// Answers the `StatsRequest` of that number from the parts of all shards.
-  void tell_stats(std::uint64_t number, result<std::vector<base::coordinator_counts>> parts);
+  /// Answers the `StatsRequest`s for which the counts were requested.
+  void tell_stats(const result<base::coordinator_counts>& counts);
 
-  /// The same for the `WorkersRequest` of that number.
-  void
-  tell_workers(std::uint64_t number, const result<std::vector<base::coordinator_counts>>& parts);
+  /// The same for `WorkersRequest`s.
+  void tell_workers(const result<base::coordinator_counts>& counts);
 
   /// Answers the `ClusterRequest` of that number.
   void tell_cluster(std::uint64_t number, const result<cluster_status>& told);
@@ -266,9 +266,33 @@ private:
   /// ended claims at the shard, and lets it go on otherwise.
   void hold_claim_if_due(const claim_place& place, bool was_held);
 
+  // session_counts.cpp: counts of queues and workers.
+
+  /// Requests of one kind for counts, by number.
+  struct count_requests {
+    /// Those that the counts which were requested will answer.
+    std::vector<std::uint64_t> asked;
+    /// Those that came later. The next counts will answer them.
+    std::vector<std::uint64_t> waiting;
+
+    [[nodiscard]] std::size_t size() const { return asked.size() + waiting.size(); }
+  };
+
   /// Asks for counts on behalf of an admin.
   template <class S>
   void ask_for_counts(const protocol::frame<S>& m, bool with_leases);
+
+  /// Whether one more request for counts may wait. Errors: `overloaded`.
+  [[nodiscard]] result<void> check_room(const count_requests& open);
+
+  /// Requests counts for the requests that wait, unless some were requested and not told yet.
+  void gather_counts(count_requests& open, bool with_leases);
+
+  /// The part of the counts that the bearer may see.
+  [[nodiscard]] base::coordinator_counts visible_part(const base::coordinator_counts& all) const;
+
+  /// Answers the `StatsRequest` of that number.
+  void answer_stats(std::uint64_t number, const result<base::coordinator_counts>& counts);
 
   /// Answers the `WorkersRequest` of that number.
   void
@@ -444,6 +468,9 @@ private:
   std::uint32_t last_operation_ = 0;
   /// Who has asked the peer, which is a gateway, for its next change.
   std::optional<core::command_origin> acting_for_;
+
+  count_requests stats_requests_;
+  count_requests workers_requests_;
 
   /// The claims of the peer, which is a gateway.
   claim_places claims_;

@@ -14,6 +14,7 @@
 #include "client/watch_list.hpp"
 #include "coordinator/shared/drained_workers.hpp"
 #include "coordinator/shared/shared_board.hpp"
+#include "coordinator/shared/shared_question.hpp"
 #include "core/commands/command.hpp"
 #include "http/desk/bounded_reads.hpp"
 #include "http/desk/claim_driver.hpp"
@@ -22,7 +23,6 @@
 #include "http/desk/far_shards.hpp"
 #include "http/desk/gateway_actors.hpp"
 #include "http/desk/lease_requests.hpp"
-#include "http/desk/shared_question.hpp"
 #include "http/desk/timer_list.hpp"
 #include "http/json/task_json.hpp"
 #include "http/server/answer_shares.hpp"
@@ -498,9 +498,9 @@ private:
   /// For each tenant, the names of its queues, each with the shards that have it.
   std::map<std::string, std::map<std::string, std::set<shard_id>>> queues_;
   std::unordered_map<std::uint64_t, open_watch> watches_;
-  shared_question<parts_result> parts_;
-  shared_question<stats_result> stats_;
-  shared_question<workers_result> workers_;
+  coordinator::shared_question<parts_result> parts_;
+  coordinator::shared_question<stats_result> stats_;
+  coordinator::shared_question<workers_result> workers_;
   std::uint64_t stats_number_ = 0;
   claim_turns turns_;
   /// See `claim_driver_options`.

@@ -50,7 +50,7 @@ public:
 
   void close(const error&) override {}
 
-  void gather_stats(std::uint64_t, bool) override {}
+  void gather_stats(bool with_leases) override { gathered.push_back(with_leases); }
 
   void ask_cluster(
     std::uint64_t number, const cluster_change& change, const core::origin_ptr& by) override {
@@ -120,6 +120,8 @@ public:
   std::vector<errc> refused;
   std::vector<std::string> met;
   std::vector<cluster_question> asked;
+  /// The counts that were requested: whether those of workers were.
+  std::vector<bool> gathered;
   std::vector<core::command> commands;
   std::vector<backup_wish> backups;
   std::string log_level = "info";

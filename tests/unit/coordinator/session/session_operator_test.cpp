@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "codeq/limits.hpp"
+
 #include "client/operator_replies.hpp"
 #include "protocol/cluster_convert.hpp"
 #include "unit/coordinator/session/keeping_port.hpp"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -98,32 +101,109 @@ TEST_F(SessionOperator, WorkerIsDrainedAndTakenBack) {
     port_.drains, (std::vector<std::pair<std::string, bool>>{{"w1", true}, {"w1", false}}));
 }
 
+/// The same, asking for counts.
+class SessionCounts : public SessionOperator {
+protected:
+  void ask_for_stats(std::uint64_t number) {
+    take(protocol::stats_request::build(
+      [number](schema::StatsRequest::Builder root) { root.setNumber(number); }));
+  }
+
+  void ask_for_workers(std::uint64_t number) {
+    take(protocol::workers_request::build(
+      [number](schema::WorkersRequest::Builder root) { root.setNumber(number); }));
+  }
+
+  /// The numbers of the `StatsReply`s that were sent since the last call, and their errors.
+  std::vector<std::pair<std::uint64_t, errc>> told() {
+    std::vector<std::pair<std::uint64_t, errc>> found;
+    for (const auto& frame : std::exchange(port_.sent, {})) {
+      if (frame.type != protocol::frame_type<schema::StatsReply>)
+        continue;
+      const auto reply = *protocol::stats_reply::parse(frame.body);
+      const auto number = *reply.read([](auto from) -> result<std::uint64_t> {
+        return from.getNumber();
+      });
+      const auto read = client::read_stats(reply);
+      found.emplace_back(number, read->answer ? errc::none : read->answer.error().code);
+    }
+    return found;
+  }
+};
+
+using told_counts = std::vector<std::pair<std::uint64_t, errc>>;
+
+TEST_F(SessionCounts, AreRequestedOnceAtATimeHoweverManyAskForThem) {
+  ask_for_stats(1);
+  ask_for_stats(2);
+  ask_for_stats(3);
+  ASSERT_EQ(port_.gathered, (std::vector{false}));
+
+  session_.tell_stats(base::coordinator_counts{});
+  EXPECT_EQ(told(), (told_counts{{1, errc::none}})) << "the counts may be older than the others";
+  EXPECT_EQ(port_.gathered, (std::vector{false, false}));
+  session_.tell_stats(error{errc::timeout, "a shard says nothing"});
+  EXPECT_EQ(told(), (told_counts{{2, errc::timeout}, {3, errc::timeout}}));
+
+  EXPECT_EQ(port_.gathered, (std::vector{false, false}));
+  ask_for_stats(4);
+  EXPECT_EQ(port_.gathered, (std::vector{false, false, false}));
+}
+
+TEST_F(SessionCounts, OfWorkersDoNotWaitForThoseOfQueues) {
+  ask_for_stats(1);
+  ask_for_workers(2);
+
+  EXPECT_EQ(port_.gathered, (std::vector{false, true}));
+}
+
+TEST_F(SessionCounts, AreRefusedWhenTooManyRequestsWait) {
+  for (std::uint64_t number = 1; number <= limits::counts_waiting_max; ++number)
+    ask_for_stats(number);
+  EXPECT_EQ(told(), told_counts{});
+
+  ask_for_stats(77);
+  EXPECT_EQ(told(), (told_counts{{77, errc::overloaded}}));
+  EXPECT_EQ(port_.met, (std::vector<std::string>{"counts_waiting_max"}));
+  ask_for_workers(78);
+  EXPECT_EQ(port_.gathered, (std::vector{false, true})) << "they have room of their own";
+
+  session_.tell_stats(base::coordinator_counts{});
+  told();
+  ask_for_stats(79);
+  EXPECT_EQ(told(), told_counts{});
+}
+
 TEST_F(SessionOperator, ListOfWorkersSaysWhichAreDrained) {
+  take(protocol::workers_request::build([](schema::WorkersRequest::Builder) {}));
   base::coordinator_counts counts;
   counts.workers.resize(2);
   counts.workers[0].name = "w1";
   counts.workers[1].name = "w2";
   port_.drained = "w2";
 
-  session_.tell_workers(5, std::vector{counts});
+  session_.tell_workers(counts);
 
   EXPECT_EQ(workers(), "w1 is at work\nw2 is drained\n");
 }
 
-TEST_F(SessionOperator, CountsHaveTheGaugesOfTheProcess) {
-  session_.tell_stats(5, std::vector<base::coordinator_counts>(1));
+TEST_F(SessionCounts, HaveTheGaugesOfTheProcess) {
+  ask_for_stats(5);
+
+  session_.tell_stats(base::coordinator_counts{});
 
   auto read = client::read_stats(*protocol::stats_reply::parse(port_.sent.back().body));
   ASSERT_TRUE(read && read->answer);
   EXPECT_EQ(read->answer->gauges, port_.gauges());
 }
 
-TEST_F(SessionOperator, CountsOfMoreQueuesThanAFrameHoldsAreRefused) {
+TEST_F(SessionCounts, OfMoreQueuesThanAFrameHoldsAreRefused) {
+  ask_for_stats(5);
   base::coordinator_counts counts;
   for (int i = 0; i < 150'000; ++i)
     counts.queues.emplace_back().queue = {"default", "q" + std::to_string(i)};
 
-  session_.tell_stats(5, std::vector{counts});
+  session_.tell_stats(counts);
 
   auto read = client::read_stats(*protocol::stats_reply::parse(port_.sent.back().body));
   ASSERT_TRUE(read && !read->answer);

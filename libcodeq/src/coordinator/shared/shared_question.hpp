@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace codeq::http {
+namespace codeq::coordinator {
 
 /// A costly question that many may ask. It is open once at a time, and whoever asks meanwhile
 /// shares the next answer, which is never older than the question. Used from one thread.
@@ -40,4 +40,4 @@ private:
   bool is_open_ = false;
 };
 
-} // namespace codeq::http
+} // namespace codeq::coordinator

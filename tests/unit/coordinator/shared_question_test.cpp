@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "http/desk/shared_question.hpp"
+#include "coordinator/shared/shared_question.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace codeq::http {
+namespace codeq::coordinator {
 namespace {
 
 /// A question whose answers the test gives.
@@ -42,4 +42,4 @@ TEST_F(SharedQuestion, ThoseWhoAskWhileItIsOpenShareTheNextAnswer) {
 }
 
 } // namespace
-} // namespace codeq::http
+} // namespace codeq::coordinator
