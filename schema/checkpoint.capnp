@@ -28,6 +28,10 @@ struct CheckpointsSaved {
   # These checkpoints and all earlier ones of their attempts are durable.
   shard @0 :UInt16;
   checkpoints @1 :List(Saved);
+  postponed @2 :List(Saved);
+  # I have no room for these at present and keep nothing of them. Send the latest checkpoint of the
+  # attempt again after a pause. Older nodes ignore this; they send it with the report, if not
+  # before.
 
   struct Saved {
     seq @0 :UInt64;

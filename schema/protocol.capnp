@@ -361,8 +361,9 @@ struct HeartbeatRequest {
   }
 
   checkpoints @3 :List(Checkpoint.LeaseCheckpoint);
-  # Checkpoints that handlers saved. Replies: CheckpointsSaved when they are durable; LeasesLost for
-  # leases that have ended. At most 8 MiB of checkpoints in one request.
+  # Checkpoints that handlers saved. Replies: CheckpointsSaved when they are durable, or when there
+  # is no room for them; LeasesLost for leases that have ended. At most 8 MiB of checkpoints in one
+  # request.
   number @4 :UInt64;
   # Chosen by the worker, which may count its leases from the time when it sent this. 0: no reply.
 }

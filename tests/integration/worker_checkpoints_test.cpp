@@ -92,6 +92,19 @@ TEST_F(WorkerCheckpoints, NewConnectionIsSentWhatWasNotAnswered) {
   EXPECT_EQ(await_checkpoint(), (seen_checkpoint{50, 1, "a"}));
 }
 
+TEST_F(WorkerCheckpoints, PostponedOneIsSentAgainUntilItIsDurable) {
+  send_grant(first);
+  EXPECT_EQ(heard->pop(), "begins after ");
+  gate->push("a");
+  static_cast<void>(await_checkpoint());
+
+  send_postponed(first, 1);
+  EXPECT_EQ(await_checkpoint(), (seen_checkpoint{50, 1, "a"}));
+  send_saved(first, 1);
+
+  EXPECT_EQ(heard->pop(), "a is saved");
+}
+
 TEST_F(WorkerCheckpoints, FailureCarriesWhatWasNotAnswered) {
   send_grant(first);
   gate->push("a");

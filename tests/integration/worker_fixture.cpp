@@ -165,6 +165,15 @@ void worker_fixture::send_saved(const grant& task, std::uint32_t number) {
   }));
 }
 
+void worker_fixture::send_postponed(const grant& task, std::uint32_t number) {
+  send_frame(protocol::checkpoints_saved::build([&](schema::CheckpointsSaved::Builder root) {
+    auto line = root.initPostponed(1)[0];
+    line.setSeq(task.seq);
+    line.setToken(task.token);
+    line.setNumber(number);
+  }));
+}
+
 void worker_fixture::send_resumed() {
   send_frame(protocol::resume_reply::build([](schema::ResumeReply::Builder) {}));
 }

@@ -63,6 +63,8 @@ protected:
     const std::string& context = {});
   /// Confirms that the attempt's checkpoints up to `number` are durable.
   void send_saved(const grant& task, std::uint32_t number);
+  /// There is no room for the attempt's checkpoint of that number.
+  void send_postponed(const grant& task, std::uint32_t number);
   void send_resumed();
   void drain(duration limit);
 

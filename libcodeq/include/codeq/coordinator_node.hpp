@@ -110,8 +110,9 @@ struct coordinator_node_options {
   /// Maximum number of open connections to the HTTP gateway, shared in the same way.
   std::size_t http_connections_max = limits::http_connections_max;
   /// Maximum number of bytes of enqueues that are not durable yet, over all connections and HTTP
-  /// requests; enqueues above it are refused with `overloaded`. Shared fairly among tenants: each
-  /// gets at most half.
+  /// requests, and of checkpoints and changes from nodes. Above it, enqueues and changes are
+  /// refused with `overloaded`, and workers send checkpoints again. Shared fairly among tenants:
+  /// each gets at most half.
   std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
   /// Number of threads for lease timers. Sessions and shards run on the thread of the sockets; the
   /// reader, the HTTP gateway and, in `sync`, the journal have threads of their own.

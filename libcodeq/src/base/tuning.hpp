@@ -100,7 +100,7 @@ inline constexpr std::uint64_t disk_reserve_bytes = 64ull << 20;
 inline constexpr std::uint64_t disk_reserve_release_bytes = 16ull << 20;
 /// A result of at most this size, follow-ups included, is accepted however little space is free.
 inline constexpr std::size_t small_result_bytes_max = 16u << 10;
-/// Delay before a worker resends a result that the coordinator had no space for.
+/// Delay before a worker resends results and checkpoints that the coordinator had no space for.
 inline constexpr duration result_retry_after = 1s;
 
 // A connection.

@@ -180,9 +180,9 @@ void add_network_options(option_set& options, coordinator_config& config) {
     {connections_least, connections_most}));
   options.add(count_option(
     "enqueue-bytes",
-    "Maximum size of all enqueue requests that are not durable yet, in bytes, at least 67108864. "
-    "One tenant gets at most half of it; further requests are refused as overloaded. They may use "
-    "three times as much memory [default: 268435456, which is 256 MiB]",
+    "Maximum size of all enqueue requests, checkpoints and changes that are not durable yet, in "
+    "bytes, at least 67108864. One tenant gets at most half of it; further requests are refused as "
+    "overloaded. They may use three times as much memory [default: 268435456, which is 256 MiB]",
     config.node.enqueue_bytes_max,
     {limits::enqueue_bytes_min, UINT64_MAX, "of bytes "}));
   add_http_options(options, config);

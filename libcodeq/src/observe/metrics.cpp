@@ -213,7 +213,8 @@ void write_gateway(metric_families& to, const process_counts& process) {
 }
 
 void write_process(metric_families& to, const process_counts& process) {
-  to.begin_gauge("codeq_enqueue_bytes", "Bytes of enqueues that are not durable yet");
+  to.begin_gauge(
+    "codeq_enqueue_bytes", "Bytes of enqueues, checkpoints and changes that are not durable yet");
   to.add(process.enqueue_bytes);
   to.begin_gauge("codeq_lookups_waiting", "Look-ups that wait for the store");
   to.add(process.lookups_waiting);

@@ -20,7 +20,7 @@ struct process_counts {
   std::map<std::string, std::uint64_t> http_answers;
   /// Number of times that each limit between tenants and peers was reached, keyed by its name.
   std::map<std::string, std::uint64_t> limits_met;
-  /// Bytes of enqueues that are not durable yet.
+  /// Bytes of enqueues, checkpoints and changes that are not durable yet.
   std::uint64_t enqueue_bytes = 0;
   /// Number of look-ups that wait for the store.
   std::uint64_t lookups_waiting = 0;

@@ -98,6 +98,22 @@ result<core::heartbeat> to_command(const heartbeat_request& message, core::peer_
   });
 }
 
+result<split_heartbeat> split(const heartbeat_request& message) {
+  return message.read([](auto reader) -> result<split_heartbeat> {
+    auto rest = heartbeat_request::build([&](auto root) {
+      root.setShard(reader.getShard());
+      root.setLeases(reader.getLeases());
+      root.setProgress(reader.getProgress());
+      root.setNumber(reader.getNumber());
+    });
+    split_heartbeat parts{std::move(rest), shard_id{reader.getShard()}};
+    for (auto line : reader.getCheckpoints())
+      parts.checkpoints.push_back(
+        {line.getSeq(), {static_cast<fencing_token>(line.getToken()), line.getNumber()}});
+    return parts;
+  });
+}
+
 result<core::resume> to_command(
   const resume_request& message,
   core::peer_id peer,

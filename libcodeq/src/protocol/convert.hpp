@@ -4,11 +4,13 @@
 #include "codeq/result.hpp"
 
 #include "core/commands/command.hpp"
+#include "core/commands/effect.hpp"
 #include "protocol/messages.hpp"
 
 #include <cstdint>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 /// Converts messages of peers to commands of the shard core, and checks every bound; no other file
 /// does. Errors: `protocol_error` when the message is malformed or names a shard that does not
@@ -62,6 +64,17 @@ outline_of(const enqueue_request& message, std::size_t shard_count);
 to_command(const enqueue_request& message, core::peer_id peer, timestamp now, shard_place place);
 [[nodiscard]] result<core::heartbeat>
 to_command(const heartbeat_request& message, core::peer_id peer);
+
+/// A heartbeat in two parts.
+struct split_heartbeat {
+  heartbeat_request without_checkpoints;
+  shard_id shard{};
+  /// Which checkpoints it has.
+  std::vector<core::saved_checkpoint> checkpoints{};
+};
+
+/// Takes the checkpoints, for which there is no room, out of a heartbeat.
+[[nodiscard]] result<split_heartbeat> split(const heartbeat_request& message);
 
 /// A report that is out of bounds contains its refusal. Delays of follow-ups count from `now`.
 [[nodiscard]] result<core::report>

@@ -81,6 +81,22 @@ struct reply_of<schema::WorkersRequest> {
   using type = schema::WorkersReply;
 };
 
+/// True for requests that may change tasks, queues, limits or schedules.
+template <class S>
+inline constexpr bool is_change = false;
+template <>
+inline constexpr bool is_change<schema::ChangeRequest> = true;
+template <>
+inline constexpr bool is_change<schema::ForceRequest> = true;
+template <>
+inline constexpr bool is_change<schema::QueueRequest> = true;
+template <>
+inline constexpr bool is_change<schema::BulkRequest> = true;
+template <>
+inline constexpr bool is_change<schema::LimitRequest> = true;
+template <>
+inline constexpr bool is_change<schema::ScheduleRequest> = true;
+
 /// Content of a request for the workers.
 struct workers_wish {
   std::uint64_t number = 0;

@@ -46,6 +46,16 @@ void write_leases(
   }
 }
 
+void write_checkpoints(
+  capnp::List<schema::CheckpointsSaved::Saved>::Builder to,
+  std::span<const core::saved_checkpoint> checkpoints) {
+  for (capnp::uint i = 0; i < checkpoints.size(); ++i) {
+    to[i].setSeq(checkpoints[i].seq);
+    to[i].setToken(value(checkpoints[i].mark.token));
+    to[i].setNumber(checkpoints[i].mark.number);
+  }
+}
+
 std::size_t checkpoint_bytes(const core::granted_run& run) {
   std::size_t total = 0;
   for (const auto& checkpoint : run.checkpoints)
@@ -118,12 +128,15 @@ checkpoints_saved
 make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> checkpoints) {
   return checkpoints_saved::build([&](auto r) {
     r.setShard(value(shard));
-    auto list = r.initCheckpoints(count_of(checkpoints.size()));
-    for (capnp::uint i = 0; i < checkpoints.size(); ++i) {
-      list[i].setSeq(checkpoints[i].seq);
-      list[i].setToken(value(checkpoints[i].mark.token));
-      list[i].setNumber(checkpoints[i].mark.number);
-    }
+    write_checkpoints(r.initCheckpoints(count_of(checkpoints.size())), checkpoints);
+  });
+}
+
+checkpoints_saved
+make_checkpoints_postponed(shard_id shard, std::span<const core::saved_checkpoint> checkpoints) {
+  return checkpoints_saved::build([&](auto r) {
+    r.setShard(value(shard));
+    write_checkpoints(r.initPostponed(count_of(checkpoints.size())), checkpoints);
   });
 }
 

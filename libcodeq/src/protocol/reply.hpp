@@ -25,6 +25,10 @@ make_result_reply(shard_id shard, std::span<const core::report_answer> answers);
 [[nodiscard]] checkpoints_saved
 make_checkpoints_saved(shard_id shard, std::span<const core::saved_checkpoint> checkpoints);
 
+/// Says that there is no room for these checkpoints at present.
+[[nodiscard]] checkpoints_saved
+make_checkpoints_postponed(shard_id shard, std::span<const core::saved_checkpoint> checkpoints);
+
 [[nodiscard]] leases_lost
 make_leases_lost(shard_id shard, std::span<const core::task_lease> leases);
 

@@ -64,7 +64,7 @@ TEST_F(EnqueueShares, RefusalNamesTenantAndLimitAndIsCounted) {
   EXPECT_EQ(refused.error().code, errc::overloaded);
   EXPECT_EQ(
     refused.error().context,
-    "tenant mallory has 50 of 50 bytes of enqueues that are not durable yet; all tenants share "
+    "tenant mallory has 50 of 50 bytes of requests that are not durable yet; all tenants share "
     "enqueue_bytes_max=100");
   EXPECT_EQ(meter_->counts()["enqueue_bytes_max"], 2u);
 }

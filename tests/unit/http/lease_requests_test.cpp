@@ -77,6 +77,14 @@ TEST_F(LeaseRequests, CheckpointsOfALeaseAreSavedInTheirOrder) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(LeaseRequests, CheckpointWithoutRoomFails) {
+  save(1);
+
+  requests_.take_saved(shard_id{0}, fencing_token{1}, error{errc::overloaded, "no room"});
+
+  EXPECT_EQ(said(), "checkpoint 1 overloaded\n");
+}
+
 TEST_F(LeaseRequests, LossOfALeaseFailsItsCheckpointsAndItsHeartbeats) {
   save(1);
   report(1);

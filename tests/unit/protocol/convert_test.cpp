@@ -143,6 +143,35 @@ TEST(Convert, HeartbeatCarriesCheckpointsWithinTheirLimit) {
   EXPECT_EQ(to_command(with(1, 0), 1).value().checkpoints.at(0).mark.number, 0u);
 }
 
+TEST(Convert, HeartbeatIsSplitFromItsCheckpoints) {
+  auto whole = heartbeat_request::build([](schema::HeartbeatRequest::Builder root) {
+    root.setShard(3);
+    root.setNumber(7);
+    root.initLeases(1)[0].setToken(50);
+    root.initProgress(1)[0].setPercent(40);
+    auto line = root.initCheckpoints(1)[0];
+    line.setSeq(5);
+    line.setToken(50);
+    line.setNumber(2);
+    line.initData(100);
+  });
+
+  auto parts = split(whole).value();
+
+  EXPECT_EQ(number_of(parts.without_checkpoints), 7u);
+  EXPECT_EQ(shard_of(parts.without_checkpoints, 4).value(), shard_id{3});
+  auto rest = to_command(parts.without_checkpoints, 1).value();
+  ASSERT_EQ(rest.beats.size(), 1u);
+  EXPECT_EQ(rest.beats[0].token, fencing_token{50});
+  EXPECT_TRUE(rest.checkpoints.empty());
+  ASSERT_EQ(rest.progress.size(), 1u);
+  EXPECT_EQ(rest.progress[0].percent, 40);
+  EXPECT_EQ(parts.shard, shard_id{3});
+  ASSERT_EQ(parts.checkpoints.size(), 1u);
+  EXPECT_EQ(parts.checkpoints[0].seq, 5u);
+  EXPECT_EQ(parts.checkpoints[0].mark, (core::checkpoint_mark{fencing_token{50}, 2}));
+}
+
 TEST(Convert, ClaimMaySayWhichQueuesItIsFor) {
   auto plain = claim_request::build([](schema::ClaimRequest::Builder root) { root.setCredits(3); });
   auto change = claim_request::build([](schema::ClaimRequest::Builder root) {

@@ -63,6 +63,44 @@ TEST_F(UnsavedCheckpoint, NewConnectionSendsWhatWasNotAnswered) {
   EXPECT_EQ(line.latest().number, 0u);
 }
 
+TEST_F(UnsavedCheckpoint, PostponedOneIsSentAgainAfterThePauseAndNothingBefore) {
+  save("a");
+  EXPECT_EQ(take(), "1 a");
+
+  line.postpone(1);
+  EXPECT_EQ(take(), "");
+  save("b");
+  EXPECT_EQ(take(), "") << "there is no room for it either";
+  EXPECT_TRUE(line.resend_postponed());
+  EXPECT_EQ(take(), "2 b");
+
+  line.saved(2);
+  EXPECT_FALSE(line.resend_postponed());
+  EXPECT_THAT(heard, ElementsAre("a+", "b+"));
+}
+
+TEST_F(UnsavedCheckpoint, IsNotPostponedWhenALaterOneWasSent) {
+  save("a");
+  EXPECT_EQ(take(), "1 a");
+  save("b");
+  EXPECT_EQ(take(), "2 b");
+
+  line.postpone(1);
+
+  EXPECT_FALSE(line.resend_postponed());
+  EXPECT_EQ(take(), "");
+}
+
+TEST_F(UnsavedCheckpoint, NewConnectionSendsAPostponedOneAtOnce) {
+  save("a");
+  EXPECT_EQ(take(), "1 a");
+  line.postpone(1);
+
+  line.resend();
+
+  EXPECT_EQ(take(), "1 a");
+}
+
 TEST_F(UnsavedCheckpoint, EndTellsThatNobodyKnows) {
   save("a");
   line.saved(1);

@@ -69,9 +69,9 @@ struct drain_session {
   bool is_drained = false;
 };
 
-/// An enqueue of the peer, with its share of the enqueue bytes.
-struct peer_enqueue {
-  protocol::enqueue_request request;
+/// A message of the peer that is stored, with its share of the enqueue bytes.
+struct stored_request {
+  protocol::session_request request;
   enqueue_share share;
 };
 
@@ -89,10 +89,10 @@ struct claim_proxy_ended {
 using session_actor = shard_peer_actor::extend<
   // Handles a message of the peer.
   caf::reacts_to<protocol::session_request>,
-  // Handles an enqueue of the peer.
-  caf::reacts_to<peer_enqueue>,
-  // Refuses an enqueue of the peer with a retry later.
-  caf::reacts_to<enqueue_without_share>,
+  // Handles a message of the peer that is stored.
+  caf::reacts_to<stored_request>,
+  // Refuses a message of the peer that would be stored.
+  caf::reacts_to<request_without_share>,
   // Continues with the work that it postponed.
   caf::reacts_to<wake_session>,
   // Pauses or resumes claims for a peer that reads slowly.
@@ -542,8 +542,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_proxy_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::claim_step_taken)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::hold_claim)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::credits_dropped)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_enqueue)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::enqueue_without_share)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::stored_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::request_without_share)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::peer_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::shard_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(codeq::coordinator::attach_peer)

@@ -4,9 +4,12 @@
 #include "base/tuning.hpp"
 #include "coordinator/actors/session_driver.hpp"
 #include "coordinator/session/registrar.hpp"
+#include "protocol/operator_convert.hpp"
+#include "protocol/reply.hpp"
 
 #include <caf/send.hpp>
 
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -24,18 +27,81 @@ void pass_on(const session_place& to, Message message) {
   here->take(message);
 }
 
-/// Passes on an enqueue with its share, or the refusal of one for which there is no share.
-result<void> pass_on_enqueue(
-  const session_place& to, const protocol::enqueue_request& m, const enqueue_payer& payer) {
-  auto share = payer.shares->take(payer.tenant, m.body().size() + tuning::enqueue_overhead_bytes);
-  if (share) {
-    pass_on(to, peer_enqueue{m, std::move(*share)});
-    return {};
-  }
+/// True for messages that may be stored.
+template <class S>
+constexpr bool may_be_stored = std::is_same_v<S, schema::EnqueueRequest>
+                               || std::is_same_v<S, schema::HeartbeatRequest>
+                               || protocol::is_change<S>;
+
+/// False for a heartbeat without checkpoints, and for a request that only asks.
+template <class S>
+bool is_stored(const protocol::frame<S>& m) {
+  const auto asks = m.read([](auto reader) -> result<bool> {
+    if constexpr (std::is_same_v<S, schema::HeartbeatRequest>)
+      return reader.getCheckpoints().size() == 0;
+    else if constexpr (std::is_same_v<S, schema::QueueRequest>)
+      return reader.isShow() || reader.isFairness() || reader.isExplain();
+    else if constexpr (std::is_same_v<S, schema::LimitRequest>)
+      return reader.isShow() || reader.isList() || reader.isDryRun() || reader.isKeys();
+    else if constexpr (std::is_same_v<S, schema::ScheduleRequest>)
+      return reader.isShow() || reader.isNext() || reader.isHistory() || reader.isList();
+    else
+      return false;
+  });
+  return !asks || !*asks;
+}
+
+/// Refuses an enqueue with a retry later.
+result<void>
+refuse(const session_place& to, const protocol::enqueue_request& m, const error& reason) {
   auto number = protocol::number_of(m);
   if (!number)
     return number.error();
-  pass_on(to, enqueue_without_share{*number, share.error()});
+  core::enqueue_answered refusal{to.peer, *number, {}};
+  refusal.allowed = reason;
+  auto answer = protocol::make_enqueue_reply({}, refusal, tuning::enqueue_bytes_retry_after);
+  pass_on(to, request_without_share{answer.to_wire()});
+  return {};
+}
+
+/// Passes on a heartbeat without its checkpoints, which the peer sends again later.
+result<void> refuse(const session_place& to, const protocol::heartbeat_request& m, const error&) {
+  auto parts = protocol::split(m);
+  if (!parts)
+    return parts.error();
+  pass_on(to, protocol::session_request{std::move(parts->without_checkpoints)});
+  auto answer = protocol::make_checkpoints_postponed(parts->shard, parts->checkpoints);
+  pass_on(to, request_without_share{answer.to_wire()});
+  return {};
+}
+
+/// Refuses a change.
+template <class S>
+result<void> refuse(const session_place& to, const protocol::frame<S>& m, const error& reason) {
+  auto address = protocol::address_of(m);
+  if (!address)
+    return address.error();
+  auto answer = protocol::make_refusal<S>(address->number, reason);
+  pass_on(to, request_without_share{answer.to_wire()});
+  return {};
+}
+
+/// Passes on a message; one that is stored with its share, or instead of it the refusal of one for
+/// which there is no share.
+template <class S>
+result<void>
+pass_on_request(const session_place& to, const protocol::frame<S>& m, const enqueue_payer& payer) {
+  if constexpr (may_be_stored<S>) {
+    if (is_stored(m)) {
+      auto share =
+        payer.shares->take(payer.tenant, m.body().size() + tuning::enqueue_overhead_bytes);
+      if (!share)
+        return refuse(to, m, share.error());
+      pass_on(to, stored_request{m, std::move(*share)});
+      return {};
+    }
+  }
+  pass_on(to, protocol::session_request{m});
   return {};
 }
 
@@ -47,10 +113,7 @@ actors::frame_sink session_sink(schema::Role role, session_place to, enqueue_pay
     auto request = protocol::read_request(role, frame);
     if (!request)
       return request.error();
-    if (const auto* enqueue = std::get_if<protocol::enqueue_request>(&*request))
-      return pass_on_enqueue(to, *enqueue, payer);
-    pass_on(to, std::move(*request));
-    return {};
+    return std::visit([&](const auto& m) { return pass_on_request(to, m, payer); }, *request);
   };
 }
 

@@ -13,7 +13,7 @@
 /// sockets, and its error closes the connection.
 namespace codeq::coordinator {
 
-/// The tenant whose share of the bytes a connection's enqueues take.
+/// The tenant whose share of the enqueue bytes a connection's messages take until they are durable.
 struct enqueue_payer {
   /// The tenant of the connection's token. Without tokens all connections are of one tenant.
   std::string tenant = "default";
@@ -28,8 +28,9 @@ struct session_place {
   std::shared_ptr<turn_loop> loop{};
 };
 
-/// The sink for frames of a node with that role; refuses those that the role must not send. An
-/// enqueue takes its share here, before it is queued anywhere, or is dropped.
+/// The sink for frames of a node with that role; refuses those that the role must not send.
+/// Enqueues, changes and checkpoints take their share here, before they are queued anywhere, or are
+/// dropped and refused.
 [[nodiscard]] actors::frame_sink
 session_sink(schema::Role role, session_place to, enqueue_payer payer);
 

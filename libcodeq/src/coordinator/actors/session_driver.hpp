@@ -81,9 +81,9 @@ public:
 
   void take(const protocol::session_request& m) { used().take(m); }
 
-  void take(const peer_enqueue& m) { used().take(m.request, m.share); }
+  void take(const stored_request& m) { used().take(m.request, m.share); }
 
-  void take(const enqueue_without_share& m) { used().take(m); }
+  void take(const request_without_share& m) { used().take(m); }
 
   // Messages of shards.
 

@@ -40,22 +40,6 @@ bool is_wished(const protocol::claim_wish& wish, const queue_address& queue) {
          || std::any_of(wish.prefixes.begin(), wish.prefixes.end(), matches);
 }
 
-/// True for requests that may change tasks, queues, limits or schedules.
-template <class S>
-constexpr bool is_change = false;
-template <>
-constexpr bool is_change<schema::ChangeRequest> = true;
-template <>
-constexpr bool is_change<schema::ForceRequest> = true;
-template <>
-constexpr bool is_change<schema::QueueRequest> = true;
-template <>
-constexpr bool is_change<schema::BulkRequest> = true;
-template <>
-constexpr bool is_change<schema::LimitRequest> = true;
-template <>
-constexpr bool is_change<schema::ScheduleRequest> = true;
-
 /// True when a bearer may see, or with `changes` change, what concerns the whole process.
 bool may_use_process(const security::principal& who, bool changes) {
   return who.is_of_all_tenants() && (changes ? who.may_operate() : who.may_inspect());
@@ -78,8 +62,10 @@ session::session(session_options options, session_port& port)
   find_places();
 }
 
-void session::take(const protocol::session_request& request) {
+void session::take(const protocol::session_request& request, enqueue_share share) {
+  share_ = std::move(share);
   std::visit([this](const auto& m) { take_request(m); }, request);
+  share_ = nullptr;
 }
 
 template <class S>
@@ -89,7 +75,7 @@ void session::forward(const protocol::frame<S>& m) {
     return refuse(shard.error());
   if (!is_here(*shard))
     return tell_places(*shard);
-  port_.ask_shard(*shard, {options_.peer, m, options_.bearer});
+  port_.ask_shard(*shard, {options_.peer, m, options_.bearer, std::move(share_)});
 }
 
 template <class S>
@@ -108,8 +94,8 @@ void session::take_request(const protocol::frame<S>& m) {
     acting_for_.reset();
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   }
-  peer_request request{options_.peer, m, options_.bearer};
-  if constexpr (is_change<S>)
+  peer_request request{options_.peer, m, options_.bearer, std::move(share_)};
+  if constexpr (protocol::is_change<S>)
     request.origin = origin_of(protocol::operation_of(m));
   port_.ask_shard(static_cast<shard_id>(to->shard), std::move(request));
 }
@@ -163,11 +149,13 @@ result<void> session::count_request() {
   return over_rate(wait);
 }
 
-void session::take(const enqueue_without_share& m) {
-  refuse_enqueue(m.number, m.reason, tuning::enqueue_bytes_retry_after);
+void session::take(const request_without_share& m) {
+  // It was for this request.
+  acting_for_.reset();
+  write_in_any_case(m.answer);
 }
 
-void session::take(const protocol::enqueue_request& m, enqueue_share share) {
+void session::take_request(const protocol::enqueue_request& m) {
   const auto outline = protocol::outline_of(m, options_.shard_count);
   if (!outline)
     return refuse(outline.error());
@@ -189,7 +177,7 @@ void session::take(const protocol::enqueue_request& m, enqueue_share share) {
   enqueue_bytes_.emplace(number, waiting_enqueue{shard, size});
   inflight_bytes_ += size;
   inflight_bytes_at_[shard] += size;
-  port_.ask_shard(shard, {options_.peer, m, options_.bearer, std::move(share)});
+  port_.ask_shard(shard, {options_.peer, m, options_.bearer, std::move(share_)});
 }
 
 void session::note_producer(const producer_id& producer, shard_id shard) {

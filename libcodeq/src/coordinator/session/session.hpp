@@ -182,14 +182,12 @@ public:
   /// @pre `port` outlives the session
   session(session_options options, session_port& port);
 
-  /// Handles a message of the peer.
-  void take(const protocol::session_request& request);
+  /// Handles a message of the peer. One that is stored holds its share until it is durable or
+  /// refused.
+  void take(const protocol::session_request& request, enqueue_share share = nullptr);
 
-  /// Handles an enqueue, which holds its share until it is durable or refused.
-  void take(const protocol::enqueue_request& request, enqueue_share share);
-
-  /// Refuses an enqueue for which there is no share, with the pause before a retry.
-  void take(const enqueue_without_share& m);
+  /// Sends the refusal of a message for which there is no share.
+  void take(const request_without_share& m);
 
   // Messages of shards and the reader.
 
@@ -237,7 +235,7 @@ public:
   void end(const error& reason);
 
 private:
-  void take_request(const protocol::enqueue_request& m) { take(m, nullptr); }
+  void take_request(const protocol::enqueue_request& m);
 
   void take_request(const protocol::claim_request& m);
 
@@ -469,6 +467,8 @@ private:
   /// Who has asked the peer, which is a gateway, for its next change.
   std::optional<core::command_origin> acting_for_;
 
+  /// The share of the message that is being handled.
+  enqueue_share share_;
   count_requests stats_requests_;
   count_requests workers_requests_;
 

@@ -29,15 +29,13 @@ namespace codeq::coordinator {
 inline constexpr core::peer_id gateway_peers_first = 0x8000'0000;
 inline constexpr core::peer_id claim_peers_first = 0xc000'0000;
 
-/// A reserved part of the bytes that enqueues may occupy. The destructor of the last copy releases
-/// it.
+/// A reserved part of the bytes that enqueues, checkpoints and changes may occupy until they are
+/// durable. The destructor of the last copy releases it.
 using enqueue_share = std::shared_ptr<const void>;
 
-/// A peer's enqueue request that is refused, since there was no share for it.
-struct enqueue_without_share {
-  /// The request's number.
-  std::uint64_t number = 0;
-  error reason{};
+/// The answer to a peer's request for which there was no share.
+struct request_without_share {
+  protocol::wire_frame answer;
 };
 
 /// A peer's request, as its session passes it to the shard that it names.
@@ -46,7 +44,7 @@ struct peer_request {
   protocol::shard_request request;
   /// The peer's principal; null in a single-user setup.
   std::shared_ptr<const security::principal> sender{};
-  /// Held until the request's effects are durable; null unless it is an enqueue.
+  /// Held until the request's effects are durable; null unless it is stored.
   enqueue_share share{};
   /// Where a change by an operator comes from; null for other requests.
   core::origin_ptr origin{};

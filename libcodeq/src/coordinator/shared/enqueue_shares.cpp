@@ -40,7 +40,7 @@ enqueue_shares::take(const std::string& tenant, std::uint64_t bytes, std::uint64
   return error{
     errc::overloaded,
     "tenant " + tenant + " has " + std::to_string(held) + " of " + std::to_string(used)
-      + " bytes of enqueues that are not durable yet; all tenants share enqueue_bytes_max="
+      + " bytes of requests that are not durable yet; all tenants share enqueue_bytes_max="
       + std::to_string(shares_.total())};
 }
 

@@ -78,7 +78,8 @@ void lease_requests::take(shard_id shard, const core::checkpoints_saved& saved) 
     done({});
 }
 
-void lease_requests::take_saved(shard_id shard, fencing_token token) {
+void lease_requests::take_saved(
+  shard_id shard, fencing_token token, const result<void>& how) {
   const auto at = std::find_if(checkpoints_.begin(), checkpoints_.end(), [&](const auto& each) {
     return std::get<shard_id>(each.first) == shard && std::get<fencing_token>(each.first) == token;
   });
@@ -86,7 +87,7 @@ void lease_requests::take_saved(shard_id shard, fencing_token token) {
     return;
   const auto done = std::move(at->second);
   checkpoints_.erase(at);
-  done({});
+  done(how);
 }
 
 void lease_requests::fail(std::span<const shard_id> shards, const error& reason) {

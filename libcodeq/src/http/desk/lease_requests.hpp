@@ -46,8 +46,8 @@ public:
   void take(shard_id shard, const core::leases_lost& lost);
   void take(shard_id shard, const core::checkpoints_saved& saved);
 
-  /// The same for one checkpoint, of which only the token is known.
-  void take_saved(shard_id shard, fencing_token token);
+  /// One checkpoint, of which only the token is known, is durable; or it was refused.
+  void take_saved(shard_id shard, fencing_token token, const result<void>& how = {});
 
   /// Fails the requests for these shards. @pre `shards` ascend
   void fail(std::span<const shard_id> shards, const error& reason);

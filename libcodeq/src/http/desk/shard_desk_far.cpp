@@ -315,6 +315,11 @@ bool shard_desk::take_lease_frame(const protocol::wire_frame& frame) {
       const auto saved = worker::read_checkpoints_saved(store, typed);
       for (const auto& line : saved ? *saved : std::vector<worker::saved_line>())
         leases_.take_saved(line.key.shard, line.key.token);
+      const auto postponed = worker::read_checkpoints_postponed(store, typed);
+      const error no_room{
+        errc::overloaded, "another coordinator has no room for the checkpoint at present"};
+      for (const auto& line : postponed ? *postponed : std::vector<worker::saved_line>())
+        leases_.take_saved(line.key.shard, line.key.token, no_room);
     }
   };
   return protocol::visit_one_of<

@@ -23,12 +23,28 @@ void unsaved_checkpoint::save(std::string state, checkpoint_saved then) {
 
 std::optional<checkpoint_line> unsaved_checkpoint::take() {
   std::lock_guard lock(mutex_);
-  return std::exchange(is_unsent_, false) ? std::optional(latest_) : std::nullopt;
+  if (is_postponed_ || !std::exchange(is_unsent_, false))
+    return std::nullopt;
+  sent_ = latest_.number;
+  return latest_;
 }
 
 void unsaved_checkpoint::resend() {
   std::lock_guard lock(mutex_);
   is_unsent_ = latest_.number != 0;
+  is_postponed_ = false;
+}
+
+void unsaved_checkpoint::postpone(std::uint32_t number) {
+  std::lock_guard lock(mutex_);
+  is_postponed_ = is_postponed_ || number == sent_;
+}
+
+bool unsaved_checkpoint::resend_postponed() {
+  std::lock_guard lock(mutex_);
+  if (std::exchange(is_postponed_, false))
+    is_unsent_ = latest_.number != 0;
+  return is_unsent_;
 }
 
 checkpoint_line unsaved_checkpoint::latest() const {
@@ -52,6 +68,7 @@ std::vector<unsaved_checkpoint::waiter> unsaved_checkpoint::take_waiters(std::ui
   if (latest_.number <= up_to) {
     latest_ = {};
     is_unsent_ = false;
+    is_postponed_ = false;
   }
   auto end = std::find_if(
     waiters_.begin(), waiters_.end(), [&](const waiter& each) { return each.first > up_to; });

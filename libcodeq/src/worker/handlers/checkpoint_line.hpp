@@ -32,11 +32,19 @@ public:
 
   // Called by the dispatcher.
 
-  /// The latest checkpoint, unless it was sent since the connection opened; it then counts as sent.
+  /// The latest checkpoint, unless it was sent since the connection opened or is postponed; it then
+  /// counts as sent.
   [[nodiscard]] std::optional<checkpoint_line> take();
 
   /// The connection is new: a checkpoint that is not known to be durable has to be sent again.
   void resend();
+
+  /// The coordinator has no room for the checkpoint of that number: unless a later one was sent, no
+  /// checkpoint is sent until `resend_postponed`.
+  void postpone(std::uint32_t number);
+
+  /// Does the same as `resend` if a checkpoint was postponed. Returns true if there is one to send.
+  [[nodiscard]] bool resend_postponed();
 
   /// The latest checkpoint that is not known to be durable; number 0: there is none.
   [[nodiscard]] checkpoint_line latest() const;
@@ -56,6 +64,9 @@ private:
   std::uint32_t count_ = 0;
   checkpoint_line latest_;
   bool is_unsent_ = false;
+  bool is_postponed_ = false;
+  /// The checkpoint that was sent last.
+  std::uint32_t sent_ = 0;
   std::vector<waiter> waiters_;
 };
 

@@ -209,6 +209,8 @@ private:
   void lose(const lease_ref& gone);
   void take_answer(const report_answer& answer);
   void report_later(report made);
+  /// Sends the reports and checkpoints that coordinators had no room for, after a pause.
+  void retry_later();
   void send_postponed();
   void pass_news_on(monotonic_time now);
   void end_idle(monotonic_time now);

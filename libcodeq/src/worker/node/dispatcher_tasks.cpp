@@ -200,6 +200,14 @@ void dispatcher::take(std::size_t link, const protocol::checkpoints_saved& saved
   for (const auto& line : *read)
     if (auto* lease = book_.find(line.key); lease != nullptr && lease->line)
       lease->line->unsaved().saved(line.number);
+  const auto postponed = read_checkpoints_postponed(store_of(link), saved);
+  if (!postponed)
+    return port_.break_link(link, postponed.error());
+  for (const auto& line : *postponed)
+    if (auto* lease = book_.find(line.key); lease != nullptr && lease->line) {
+      lease->line->unsaved().postpone(line.number);
+      retry_later();
+    }
 }
 
 void dispatcher::take(std::size_t link, const protocol::cancel_notice& notice) {
@@ -240,11 +248,8 @@ bool is_for_content(errc code) {
 } // namespace
 
 void dispatcher::take_answer(const report_answer& answer) {
-  if (answer.code == errc::overloaded && outbox_.postpone(answer.key)) {
-    if (!std::exchange(has_postponed_, true))
-      retry_wake_ = wake_after(tuning::result_retry_after);
-    return;
-  }
+  if (answer.code == errc::overloaded && outbox_.postpone(answer.key))
+    return retry_later();
   // Resending the same report would only be refused again.
   const auto* failure =
     is_for_content(answer.code) ? outbox_.refused(answer.key, answer.context) : nullptr;
@@ -255,10 +260,22 @@ void dispatcher::take_answer(const report_answer& answer) {
     port_.note_refused(answer);
 }
 
+void dispatcher::retry_later() {
+  if (!std::exchange(has_postponed_, true))
+    retry_wake_ = wake_after(tuning::result_retry_after);
+}
+
 void dispatcher::send_postponed() {
   has_postponed_ = false;
   outbox_.send_postponed();
   schedule_flush();
+  bool has_checkpoints = false;
+  book_.for_each([&](const lease_key&, held_lease& lease) {
+    if (lease.line && lease.line->unsaved().resend_postponed())
+      has_checkpoints = true;
+  });
+  if (has_checkpoints)
+    wake_->raise();
 }
 
 void dispatcher::report_later(report made) {

@@ -64,6 +64,10 @@ struct saved_line {
 [[nodiscard]] result<std::vector<saved_line>>
 read_checkpoints_saved(std::size_t store, const protocol::checkpoints_saved& saved);
 
+/// The checkpoints that have to be sent again later, of which the coordinator kept nothing.
+[[nodiscard]] result<std::vector<saved_line>>
+read_checkpoints_postponed(std::size_t store, const protocol::checkpoints_saved& saved);
+
 [[nodiscard]] result<shard_id> read_resume_reply(const protocol::resume_reply& reply);
 
 /// The leases that a coordinator extended, and the number of the request.

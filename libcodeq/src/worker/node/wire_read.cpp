@@ -103,6 +103,16 @@ private:
   std::size_t begin_ = 0;
 };
 
+std::vector<saved_line> lines_of(
+  std::size_t store,
+  shard_id shard,
+  capnp::List<schema::CheckpointsSaved::Saved>::Reader checkpoints) {
+  std::vector<saved_line> lines;
+  for (auto line : checkpoints)
+    lines.push_back({{store, shard, fencing_token{line.getToken()}}, line.getNumber()});
+  return lines;
+}
+
 /// Sets the checkpoints of the run's tasks, which are the last ones of `into`.
 result<void>
 read_checkpoints(delivery& into, schema::TaskRun::Reader run, const protocol::task_batch& batch) {
@@ -217,11 +227,15 @@ result<std::vector<saved_line>>
 read_checkpoints_saved(std::size_t store, const protocol::checkpoints_saved& saved) {
   return saved.read(
     [&](schema::CheckpointsSaved::Reader reader) -> result<std::vector<saved_line>> {
-      std::vector<saved_line> lines;
-      for (auto line : reader.getCheckpoints())
-        lines.push_back(
-          {{store, shard_id{reader.getShard()}, fencing_token{line.getToken()}}, line.getNumber()});
-      return lines;
+      return lines_of(store, shard_id{reader.getShard()}, reader.getCheckpoints());
+    });
+}
+
+result<std::vector<saved_line>>
+read_checkpoints_postponed(std::size_t store, const protocol::checkpoints_saved& saved) {
+  return saved.read(
+    [&](schema::CheckpointsSaved::Reader reader) -> result<std::vector<saved_line>> {
+      return lines_of(store, shard_id{reader.getShard()}, reader.getPostponed());
     });
 }
 
