@@ -25,6 +25,34 @@ struct pretended_peers {
   static constexpr const char* name = "pretended peers";
 };
 
+using shared_lines = std::shared_ptr<std::vector<std::string>>;
+
+/// The actor of a shard, which notes the answers to its look-ups of keys.
+shard_internal_actor::behavior_type
+pretended_shard(shard_internal_actor::pointer, std::string name, shared_lines log) {
+  return {
+    [](const peer_request&) {},
+    [](const shard_command&) {},
+    [](const attach_peer&) {},
+    [](const detach_peer&) {},
+    [](ask_shard_stats) { return base::coordinator_counts{}; },
+    [](stop_shard) { return true; },
+    [](const meet_shards&) {},
+    [](const batch_committed&) {},
+    [name, log](const keys_found& m) {
+      auto line = name + " " + std::to_string(m.number);
+      for (const auto& key : m.found)
+        line += " " + key.name.key;
+      log->push_back(std::move(line));
+    },
+    [](const epoch_raised&) {},
+    [](close_turn) {},
+    [](look_around) {},
+    [](const wake_shard&) {},
+    [](const neighbours_moved&) {},
+  };
+}
+
 /// The reader's actor on an empty store. All replies go to one actor, so that their order can be
 /// checked.
 class ReaderDriver : public testing::Test {
@@ -66,6 +94,18 @@ protected:
     asked.why = {core::inquiry::kind::ending, peer};
     asked.seq = seq;
     caf::anon_send(reader_, answer_inquiry{peers_, std::move(asked)});
+  }
+
+  shard_internal_actor shard(const std::string& name) {
+    return system_.own(system_.get().spawn(pretended_shard, name, log_));
+  }
+
+  /// An actor of shard 0 looks a key up.
+  void find_key(const shard_internal_actor& by, std::uint64_t number, const std::string& key) {
+    keys_wanted wanted;
+    wanted.number = number;
+    wanted.names.push_back({{"default", "q"}, {}, key});
+    caf::anon_send(reader_, find_keys{by, std::move(wanted)});
   }
 
   /// Adds closed tasks of a queue that nobody lists.
@@ -190,6 +230,30 @@ TEST_F(ReaderDriver, LookUpsAndDeliveriesComeBetweenTheStepsOfAList) {
   system_.run();
 
   EXPECT_EQ(*log_, (std::vector<std::string>{"delivery", "task 7", "list 1"}));
+}
+
+TEST_F(ReaderDriver, AnswersTheActorOfAShardThatHasAsked) {
+  const auto earlier = shard("earlier");
+  const auto later = shard("later");
+
+  find_key(earlier, 7, "a");
+  find_key(later, 1, "b");
+  system_.run();
+
+  EXPECT_EQ(*log_, (std::vector<std::string>{"earlier 7 a", "later 1 b"}));
+}
+
+TEST_F(ReaderDriver, LooksUpNothingForAShardWhoseActorHasEnded) {
+  const auto earlier = shard("earlier");
+  const auto later = shard("later");
+  caf::anon_send_exit(earlier, caf::exit_reason::user_shutdown);
+  system_.run();
+
+  find_key(earlier, 7, "a");
+  find_key(later, 1, "b");
+  system_.run();
+
+  EXPECT_EQ(*log_, std::vector<std::string>{"later 1 b"});
 }
 
 TEST_F(ReaderDriver, PutsTheListsOfAConnectionOffBeyondItsPlaces) {

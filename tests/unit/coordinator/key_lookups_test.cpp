@@ -53,6 +53,16 @@ TEST(KeyLookups, CommandWaitsForItsKeys) {
   EXPECT_FALSE(lookups.is_awaited(named("b")));
 }
 
+TEST(KeyLookups, AnswerToNoLookUpIsIgnored) {
+  key_lookups lookups;
+  auto number = lookups.add(of_peer(1), {named("a")});
+
+  lookups.answer(number + 1, {nobody("b")});
+
+  EXPECT_EQ(next(lookups), "");
+  EXPECT_TRUE(lookups.is_awaited(named("a")));
+}
+
 TEST(KeyLookups, CommandKeepsItsShareWhileItWaits) {
   key_lookups lookups;
   auto share = std::make_shared<int>();

@@ -69,15 +69,29 @@ void reader_driver::refuse(
   carry_out(desk_.take_after_refusal());
 }
 
+std::uint64_t reader_driver::enter(const shard_internal_actor& shard) {
+  if (shards_.try_emplace(shard.id(), shard).second)
+    self_->monitor(shard);
+  return shard.id();
+}
+
+bool reader_driver::turn_to(std::uint64_t shard) {
+  const auto at = shards_.find(shard);
+  if (at == shards_.end())
+    return false;
+  shard_ = at->second;
+  return true;
+}
+
 void reader_driver::keep(coordinator::find_keys& m) {
-  shards_.insert_or_assign(m.wanted.shard, m.shard);
+  m.wanted.asker = enter(m.shard);
   desk_.add(std::move(m.wanted));
   note_size();
   schedule();
 }
 
 void reader_driver::keep(coordinator::read_survivors& m) {
-  shards_.insert_or_assign(m.wanted.shard, m.shard);
+  m.wanted.asker = enter(m.shard);
   desk_.add(std::move(m.wanted));
   schedule();
 }
@@ -92,13 +106,16 @@ void reader_driver::look_up() {
 
 void reader_driver::carry_out(lookup_turn turn) {
   for (const auto& wanted : turn.keys)
-    reader_->find(wanted);
+    if (turn_to(wanted.asker))
+      reader_->find(wanted);
   if (!turn.inquiries.empty())
     answer(turn.inquiries);
   for (auto& list : turn.lists)
     go_on(std::move(list));
   for (const auto& wanted : turn.survivors)
-    reader_->read(wanted);
+    if (turn_to(wanted.asker))
+      reader_->read(wanted);
+  shard_ = nullptr;
   for (auto peer : turn.peers)
     leave(peer);
 }
@@ -117,12 +134,12 @@ void reader_driver::go_on(open_list list) {
 }
 
 void reader_driver::keys_found(
-  shard_id shard, std::uint64_t number, std::vector<core::recalled_key> found) {
-  self_->send(shards_.at(shard), coordinator::keys_found{number, std::move(found)});
+  shard_id, std::uint64_t number, std::vector<core::recalled_key> found) {
+  self_->send(shard_, coordinator::keys_found{number, std::move(found)});
 }
 
-void reader_driver::survivors_read(shard_id shard, core::copy_survivors found) {
-  self_->send(shards_.at(shard), shard_command{std::move(found)});
+void reader_driver::survivors_read(shard_id, core::copy_survivors found) {
+  self_->send(shard_, shard_command{std::move(found)});
 }
 
 void reader_driver::survivors_damaged(const survivors_wanted& wanted, const error& reason) {
@@ -140,6 +157,7 @@ void reader_driver::forget(const caf::actor_addr& gone) {
     desk_.drop(entry.first);
     return true;
   });
+  shards_.erase(gone.id());
   note_size();
 }
 

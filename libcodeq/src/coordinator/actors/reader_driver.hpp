@@ -7,6 +7,7 @@
 #include "observe/limit_meter.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -74,6 +75,12 @@ private:
   asker& enter(core::peer_id id, const shard_peer_actor& actor);
   void leave(core::peer_id id);
 
+  /// Keeps the actor of a shard until it ends. Returns its number.
+  std::uint64_t enter(const shard_internal_actor& shard);
+
+  /// Makes this the shard that the next call answers. False when its actor has ended.
+  [[nodiscard]] bool turn_to(std::uint64_t shard);
+
   void carry_out(lookup_turn turn);
   void answer(const std::vector<stored_inquiry>& asked);
   void go_on(open_list list);
@@ -84,11 +91,13 @@ private:
   reader_driver_options options_;
   std::optional<reader> reader_;
   lookup_desk desk_;
-  std::unordered_map<shard_id, shard_internal_actor> shards_;
+  /// The actors of shards, of which one may succeed another at the same shard, by their numbers.
+  std::unordered_map<std::uint64_t, shard_internal_actor> shards_;
   std::unordered_map<core::peer_id, asker> askers_;
   bool is_scheduled_ = false;
-  /// The peer that the current call answers.
+  /// The peer, or the shard, that the current call answers.
   shard_peer_actor peer_;
+  shard_internal_actor shard_;
 };
 
 [[nodiscard]] reader_actor::behavior_type drive_reader(

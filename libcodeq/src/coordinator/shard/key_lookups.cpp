@@ -22,7 +22,10 @@ void key_lookups::note_closed(const std::vector<core::closed_key>& closed) {
 }
 
 void key_lookups::answer(std::uint64_t number, std::vector<core::recalled_key> found) {
-  waiting_.at(number).found = std::move(found);
+  const auto at = waiting_.find(number);
+  if (at == waiting_.end())
+    return;
+  at->second.found = std::move(found);
   candidates_.push_back(number);
 }
 

@@ -41,7 +41,7 @@ public:
   /// Notes keys that a snapshot closed: a look-up in progress may have read the store before it.
   void note_closed(const std::vector<core::closed_key>& closed);
 
-  /// Handles the store's answer to the look-up.
+  /// Handles the store's answer to the look-up. Ignores one to a look-up that does not wait.
   void answer(std::uint64_t number, std::vector<core::recalled_key> found);
 
   /// Takes the next command whose keys are known; empty when there is none.

@@ -174,12 +174,17 @@ struct keys_wanted {
   std::shared_ptr<const core::purge_marks> purged{};
   /// Shard time.
   timestamp now{};
+  /// The actor of the shard that gets the answer: one that serves the shard later has other
+  /// look-ups under the same numbers. Set by the reader's driver.
+  std::uint64_t asker = 0;
 };
 
 /// Tasks whose bodies a shard wants to copy. @pre their segment is committed
 struct survivors_wanted {
   shard_id shard{};
   core::survivors tasks;
+  /// See `keys_wanted`.
+  std::uint64_t asker = 0;
 };
 
 /// A command that a shard of a cluster gives another one.
