@@ -83,10 +83,7 @@ protected:
     const std::string& token = {},
     const std::string& tenant = {},
     const std::string& name = "w") {
-    auto spawned = system_.own(system_.get().spawn(
-      connection_behavior, &lines_[connection], &probes_[connection], &owners_[connection]));
-    connections_[connection] = spawned;
-    auto message = protocol::hello::build([&](schema::Hello::Builder root) {
+    welcome(connection, protocol::hello::build([&](schema::Hello::Builder root) {
       root.setMinVersion(1);
       root.setMaxVersion(1);
       root.setName(name);
@@ -98,7 +95,14 @@ protected:
       auto queue = root.initQueues(1)[0];
       queue.setTenant(tenant);
       queue.setQueue("q");
-    });
+    }));
+  }
+
+  /// A connection reads a hello.
+  void welcome(const std::string& connection, const protocol::hello& message) {
+    auto spawned = system_.own(system_.get().spawn(
+      connection_behavior, &lines_[connection], &probes_[connection], &owners_[connection]));
+    connections_[connection] = spawned;
     caf::anon_send(registrar_, actors::peer_hello{message, spawned, "somewhere"});
     system_.run();
   }
@@ -180,6 +184,7 @@ protected:
     options.access = std::make_shared<const security::authenticator>(access);
     options.limiter = std::make_shared<security::rate_limiter>();
     options.registrar.connections_max = connections_max;
+    options.registrar.cluster = "prod";
     options.meter = meter_;
     registrar_ = system_.own(system_.get().spawn(coordinator::drive_registrar, options));
   }
@@ -191,8 +196,9 @@ protected:
     for (std::string name; names >> name;) {
       auto dash = name.find('-');
       auto role = name.substr(0, dash);
+      auto tenant = name.substr(dash + 1);
       file << "sha256=" << security::to_text(security::digest_of(name))
-           << " subject=s tenant=" << name.substr(dash + 1) << " role=" << role
+           << " subject=s tenant=" << (role == "admin" ? "*" : tenant) << " role=" << role
            << (role == "worker" ? " queues=q" : "")
            << (name.ends_with("-short") ? " expires=2026-05-20T10:00:00Z" : "") << '\n';
     }
@@ -202,6 +208,19 @@ protected:
     ASSERT_TRUE(tokens_->reload());
     caf::anon_send(registrar_, coordinator::tokens_replaced{});
     system_.run();
+  }
+
+  /// Another coordinator of the cluster connects.
+  void hello_of_coordinator(const std::string& connection, const std::string& token) {
+    welcome(connection, protocol::hello::build([&](schema::Hello::Builder root) {
+              root.setMinVersion(1);
+              root.setMaxVersion(1);
+              root.setName(connection);
+              root.setIncarnation(1);
+              root.setRole(schema::Role::COORDINATOR);
+              root.setCluster("prod");
+              root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
+            }));
   }
 
   static constexpr std::size_t connections_max = 4;
@@ -282,6 +301,25 @@ TEST_F(GuardedRegistrar, EndsSessionsOfRevokedTokensOnly) {
   EXPECT_THAT(take("b"), ElementsAre("accepted"));
   hello("a again", 3, "worker-a", "a");
   EXPECT_THAT(take("a again"), ElementsAre("closed unauthorized"));
+}
+
+TEST_F(GuardedRegistrar, EndsStreamsOfCoordinatorsWhoseTokensExpireOrAreRevoked) {
+  write("admin-a admin-b-short");
+  reload();
+  hello_of_coordinator("a", "admin-a");
+  hello_of_coordinator("b", "admin-b-short");
+  EXPECT_THAT(take("a"), ElementsAre("accepted"));
+  EXPECT_THAT(take("b"), ElementsAre("accepted"));
+
+  wall_ += std::chrono::seconds(1);
+  system_.advance(std::chrono::seconds(1));
+  EXPECT_THAT(take("b"), ElementsAre("closed going_away")) << "it may have a newer token";
+  EXPECT_THAT(take("a"), ElementsAre());
+  write("worker-a");
+  reload();
+
+  EXPECT_THAT(take("a"), ElementsAre("closed unauthorized"));
+  EXPECT_THAT(take("b"), ElementsAre());
 }
 
 TEST_F(GuardedRegistrar, EndsSessionsWhoseTokensExpire) {

@@ -55,6 +55,8 @@ public:
     const protocol::node_introduction&,
     const protocol::hello_ack&) override {}
 
+  void end_stream(std::uint64_t, const error&) override {}
+
   void note_full(const std::string&) override {}
 
   void refuse(std::uint64_t hello, const error& reason) override;

@@ -7,6 +7,7 @@
 #include "protocol/reply.hpp"
 #include "transport/spawn_beside_sockets.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -109,6 +110,22 @@ void registrar_driver::open_stream(
       std::make_shared<actors::outgoing_progress>(),
       {},
       tuning::peer_frame_bytes_max});
+  self_->monitor(from.connection);
+  streams_.emplace(hello, stream{from.connection, from.remote});
+}
+
+void registrar_driver::end_stream(std::uint64_t hello, const error& reason) {
+  const auto at = streams_.find(hello);
+  if (at == streams_.end())
+    return;
+  log_.refused(at->second.remote, reason, self_->clock().now());
+  close(at->second.connection, reason);
+}
+
+void registrar_driver::close(
+  const actors::connection_actor& connection, const error& reason) {
+  self_->send(connection, protocol::make_refused(reason).to_wire());
+  self_->send(connection, actors::close_connection{reason});
 }
 
 void registrar_driver::attach(const attach_peer& who) {
@@ -123,8 +140,7 @@ void registrar_driver::note_full(const std::string& tenant) {
 void registrar_driver::refuse(std::uint64_t hello, const error& reason) {
   auto from = std::move(hellos_.extract(hello).mapped());
   log_.refused(from.remote, reason, self_->clock().now());
-  self_->send(from.connection, protocol::make_refused(reason).to_wire());
-  self_->send(from.connection, actors::close_connection{reason});
+  close(from.connection, reason);
 }
 
 void registrar_driver::probe(core::peer_id peer, std::uint64_t hello) {
@@ -171,15 +187,25 @@ void registrar_driver::review_after(duration wait) {
   self_->delayed_send(self_, wait, expiry_tick{});
 }
 
-void registrar_driver::forget(const caf::actor_addr& session) {
-  auto at = peers_.find(session);
-  if (at == peers_.end())
+void registrar_driver::forget_stream(const caf::actor_addr& connection) {
+  const auto at = std::find_if(streams_.begin(), streams_.end(), [&](const auto& known) {
+    return known.second.connection.address() == connection;
+  });
+  if (at == streams_.end())
     return;
+  registrar_->forget_stream(at->first);
+  streams_.erase(at);
+}
+
+void registrar_driver::forget(const caf::actor_addr& gone) {
+  auto at = peers_.find(gone);
+  if (at == peers_.end())
+    return forget_stream(gone);
   auto peer = at->second;
-  const auto& gone = sessions_.at(peer);
-  log_.disconnected(gone.role, gone.node_name);
-  if (gone.worker)
-    options_.drained->leave(gone.worker->name, peer);
+  const auto& session = sessions_.at(peer);
+  log_.disconnected(session.role, session.node_name);
+  if (session.worker)
+    options_.drained->leave(session.worker->name, peer);
   peers_.erase(at);
   sessions_.erase(peer);
   registrar_->forget(peer);

@@ -59,14 +59,15 @@ public:
 
   void welcome(const actors::peer_hello& m);
 
-  /// A session's actor has ended.
-  void forget(const caf::actor_addr& session);
+  /// A session's actor, or the connection of another coordinator, has ended.
+  void forget(const caf::actor_addr& gone);
 
   void open_session(std::uint64_t hello, session_opening opening) override;
   void open_stream(
     std::uint64_t hello,
     const protocol::node_introduction& node,
     const protocol::hello_ack& ack) override;
+  void end_stream(std::uint64_t hello, const error& reason) override;
   void note_full(const std::string& tenant) override;
   void refuse(std::uint64_t hello, const error& reason) override;
   void probe(core::peer_id peer, std::uint64_t hello) override;
@@ -91,12 +92,22 @@ private:
     std::shared_ptr<const worker_identity> worker{};
   };
 
+  /// The connection of another coordinator.
+  struct stream {
+    actors::connection_actor connection;
+    std::string remote;
+  };
+
   [[nodiscard]] timestamp now() { return options_.clock->now().shard; }
 
   [[nodiscard]] session_driver_options
   options_for(const session_opening& opening, const actors::peer_hello& from) const;
 
   void attach(const attach_peer& who);
+
+  /// Sends a node the reason and closes its connection.
+  void close(const actors::connection_actor& connection, const error& reason);
+  void forget_stream(const caf::actor_addr& connection);
 
   /// Reaches each shard: by `call` where the loop has it, and otherwise by the message.
   template <class Call, class Message>
@@ -120,6 +131,8 @@ private:
   std::unordered_map<std::uint64_t, actors::peer_hello> hellos_;
   std::unordered_map<core::peer_id, connected> sessions_;
   std::unordered_map<caf::actor_addr, core::peer_id> peers_;
+  /// By the numbers of their hellos.
+  std::unordered_map<std::uint64_t, stream> streams_;
 };
 
 [[nodiscard]] registrar_internal_actor::behavior_type drive_registrar(

@@ -165,6 +165,11 @@ void registrar::welcome_coordinator(std::uint64_t hello, const newcomer& who, ti
       {errc::unauthorized,
        "this coordinator is of cluster " + options_.cluster + ", not of " + who.node.cluster});
   port_.open_stream(hello, who.node, make_ack(who, now));
+  if (!who.bearer)
+    return;
+  streams_.emplace(hello, who.bearer);
+  if (who.bearer->expires)
+    review_later();
 }
 
 void registrar::welcome_worker(std::uint64_t hello, const newcomer& who, timestamp now) {
@@ -303,6 +308,12 @@ void registrar::review_sessions() {
     if (auto ok = port_.review(*c.bearer); !ok)
       port_.end_session(peer, ok.error());
   }
+  std::erase_if(streams_, [this](const auto& stream) {
+    const auto ok = port_.review(*stream.second);
+    if (!ok)
+      port_.end_stream(stream.first, ok.error());
+    return !ok;
+  });
 }
 
 void registrar::review_later() {
@@ -313,15 +324,18 @@ void registrar::review_later() {
 void registrar::review_due() {
   will_review_ = false;
   review_sessions();
-  if (has_expiring_sessions())
+  if (has_expiring_tokens())
     review_later();
 }
 
-bool registrar::has_expiring_sessions() const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [](const auto& session) {
+bool registrar::has_expiring_tokens() const {
+  const auto of_session = [](const auto& session) {
     const auto& bearer = session.second.bearer;
     return bearer && bearer->expires;
-  });
+  };
+  const auto of_stream = [](const auto& stream) { return stream.second->expires.has_value(); };
+  return std::any_of(sessions_.begin(), sessions_.end(), of_session)
+         || std::any_of(streams_.begin(), streams_.end(), of_stream);
 }
 
 void registrar::stop() {

@@ -59,6 +59,10 @@ public:
     std::uint64_t hello, const protocol::node_introduction& node, const protocol::hello_ack& ack) =
     0;
 
+  /// Closes the connection of another coordinator, whose hello had this number, and sends it the
+  /// reason.
+  virtual void end_stream(std::uint64_t hello, const error& reason) = 0;
+
   /// A node of the tenant is refused because of `connections_max`.
   virtual void note_full(const std::string& tenant) = 0;
 
@@ -114,11 +118,15 @@ public:
   /// A session has ended.
   void forget(core::peer_id peer);
 
-  /// Ends the sessions whose tokens were removed or changed, or have expired.
+  /// The connection of another coordinator has ended.
+  void forget_stream(std::uint64_t hello) { streams_.erase(hello); }
+
+  /// Ends the sessions, and the connections of other coordinators, whose tokens were removed or
+  /// changed, or have expired.
   void review_sessions();
 
-  /// The wait of `review_after` is over: does the same, again and again while a session has a token
-  /// that expires.
+  /// The wait of `review_after` is over: does the same, again and again while one of them has a
+  /// token that expires.
   void review_due();
 
   /// Ends every session and accepts no more nodes.
@@ -166,14 +174,17 @@ private:
   [[nodiscard]] protocol::hello_ack make_ack(const newcomer& who, timestamp now) const;
   void end_session_of(const worker_name& name, const error& reason);
   void drop(core::peer_id peer);
-  /// True when a session has a token that expires.
-  [[nodiscard]] bool has_expiring_sessions() const;
+  /// True when a session, or the connection of another coordinator, has a token that expires.
+  [[nodiscard]] bool has_expiring_tokens() const;
   void review_later();
 
   registrar_options options_;
   registrar_port& port_;
   core::peer_id last_peer_ = 0;
   std::unordered_map<core::peer_id, connected> sessions_;
+  /// The bearers of the tokens of other coordinators, by the numbers of their hellos; empty in a
+  /// single-user setup.
+  std::unordered_map<std::uint64_t, std::shared_ptr<const security::principal>> streams_;
   /// Places of sessions, by the tenants of their tokens.
   base::fair_share shares_;
   std::unordered_map<std::string, worker_name> workers_;

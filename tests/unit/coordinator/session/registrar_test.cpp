@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,10 @@ public:
     const protocol::node_introduction& node,
     const protocol::hello_ack&) override {
     note("stream of " + node.identity.name, hello);
+  }
+
+  void end_stream(std::uint64_t hello, const error& reason) override {
+    note("ends as " + std::string(to_string(reason.code)), hello);
   }
 
   void note_full(const std::string&) override {}
@@ -48,7 +54,7 @@ public:
     return token == "secret" ? bearer : nullptr;
   }
 
-  [[nodiscard]] result<void> review(const security::principal&) const override { return {}; }
+  [[nodiscard]] result<void> review(const security::principal&) const override { return verdict; }
 
   void review_after(duration wait) override { reviews.push_back(wait); }
 
@@ -57,6 +63,8 @@ public:
   /// Shows "secret".
   std::shared_ptr<const security::principal> bearer;
   std::string last_refusal;
+  /// Whether tokens still hold.
+  result<void> verdict;
   /// The waits until the next review of tokens.
   std::vector<duration> reviews;
 
@@ -68,7 +76,7 @@ private:
   std::vector<std::string> lines_;
 };
 
-protocol::hello coordinator_hello(const std::string& cluster) {
+protocol::hello coordinator_hello(const std::string& cluster, const std::string& token = {}) {
   return protocol::hello::build([&](schema::Hello::Builder root) {
     root.setMinVersion(protocol::version);
     root.setMaxVersion(protocol::version);
@@ -76,6 +84,7 @@ protocol::hello coordinator_hello(const std::string& cluster) {
     root.setName("c2");
     root.setIncarnation(1);
     root.setCluster(cluster);
+    root.setToken({reinterpret_cast<const capnp::byte*>(token.data()), token.size()});
   });
 }
 
@@ -158,6 +167,60 @@ TEST(Registrar, ReviewsItsSessionsEachSecondAsLongAsOneHasATokenThatExpires) {
   door.review_due();
 
   EXPECT_TRUE(port.reviews.empty());
+}
+
+/// A coordinator that another one has reached with the token of an admin of all tenants.
+class RegistrarOfStreams : public testing::Test {
+protected:
+  void connect(std::uint64_t hello, std::optional<timestamp> expires) {
+    auto admin = std::make_shared<security::principal>();
+    admin->tenant = security::everything;
+    admin->role = security::role::admin;
+    admin->expires = expires;
+    port_.bearer = std::move(admin);
+    door_.welcome(hello, coordinator_hello("prod", "secret"), {});
+    EXPECT_EQ(port_.take(), std::vector<std::string>{std::to_string(hello) + " stream of c2"});
+  }
+
+  static registrar_options options() {
+    registrar_options made;
+    made.takes_tokens = true;
+    made.cluster = "prod";
+    return made;
+  }
+
+  hello_port port_;
+  registrar door_{options(), port_};
+};
+
+TEST_F(RegistrarOfStreams, EndsThoseWhoseTokensHoldNoMoreOnce) {
+  connect(7, std::nullopt);
+  connect(8, std::nullopt);
+  door_.forget_stream(8);
+  door_.review_sessions();
+  EXPECT_EQ(port_.take(), std::vector<std::string>{});
+
+  port_.verdict = error{errc::unauthorized, "the token was removed"};
+  door_.review_sessions();
+  EXPECT_EQ(port_.take(), std::vector<std::string>{"7 ends as unauthorized"});
+  door_.review_sessions();
+
+  EXPECT_EQ(port_.take(), std::vector<std::string>{});
+}
+
+TEST_F(RegistrarOfStreams, ReviewsThemEachSecondAsLongAsOneHasATokenThatExpires) {
+  connect(7, std::nullopt);
+  EXPECT_TRUE(port_.reviews.empty());
+  connect(8, timestamp{std::chrono::hours(1)});
+  const std::vector<duration> once{std::chrono::seconds(1)};
+  EXPECT_EQ(std::exchange(port_.reviews, {}), once);
+
+  door_.review_due();
+  EXPECT_EQ(std::exchange(port_.reviews, {}), once);
+  door_.forget_stream(8);
+  door_.review_due();
+
+  EXPECT_TRUE(port_.reviews.empty());
 }
 
 TEST(Registrar, SingleUserSetupLooksAtNoToken) {
