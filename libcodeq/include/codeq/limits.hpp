@@ -180,6 +180,9 @@ inline constexpr std::size_t producer_sessions_per_shard_max = 100'000;
 /// Maximum number of tasks of one shard that a connection awaits. The shard holds each in memory;
 /// the connection of a producer that awaits more is closed.
 inline constexpr std::size_t awaited_tasks_max = 1'000'000;
+/// Maximum number of tasks of one shard that all connections await, which their tenants share. The
+/// shard holds each in memory; beyond it the libraries ask again.
+inline constexpr std::size_t awaited_tasks_of_all_max = 2 * awaited_tasks_max;
 /// Maximum number of tasks that a list returns. They are held in memory together.
 inline constexpr std::size_t listed_tasks_max = 10'000;
 /// Number of tasks that a list returns by default: as many as a person reads.

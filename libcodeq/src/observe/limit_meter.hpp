@@ -15,6 +15,7 @@ namespace codeq::observe {
 /// has a row for each.
 inline constexpr std::string_view counted_limits[] = {
   "awaited_tasks_max",
+  "awaited_tasks_of_all_max",
   "backfills_waiting_max",
   "closes_waiting_max",
   "cluster_claims_max",

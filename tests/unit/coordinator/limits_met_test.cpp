@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "base/tuning.hpp"
 #include "support/task_builder.hpp"
 #include "unit/coordinator/lone_port.hpp"
 
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace codeq::coordinator {
 namespace {
@@ -130,6 +132,71 @@ TEST_F(LimitsMetByPermits, AreTheClosesThatWaitForAnotherShard) {
     EXPECT_EQ(close(), "");
 
   EXPECT_EQ(close(), "closes_waiting_max");
+}
+
+/// The same of a shard whose tasks connections await.
+class LimitsMetByAwaits : public LimitsMetByEnqueues {
+protected:
+  void attach(core::peer_id peer, const std::string& tenant, bool is_gateway = false) {
+    auto bearer = std::make_shared<security::principal>();
+    bearer->tenant = tenant;
+    peer_attached who{peer};
+    who.bearer = std::move(bearer);
+    who.is_gateway = is_gateway;
+    shard_->attach(who, now_);
+  }
+
+  /// The peer asks for that many tasks, none of which any peer has asked for. Returns the limit
+  /// that was counted.
+  std::string await(core::peer_id peer, std::size_t tasks) {
+    auto request = protocol::await_request::build([&](schema::AwaitRequest::Builder root) {
+      auto seqs = root.initSeqs(static_cast<capnp::uint>(tasks));
+      for (capnp::uint i = 0; i < seqs.size(); ++i)
+        seqs.set(i, next_seq_++);
+    });
+    const auto command = shard_->read({peer, request}, now_);
+    EXPECT_EQ(command.has_value(), port_.limit.empty());
+    // As if these were tasks of the shard.
+    if (command)
+      for (auto seq : std::get<core::await_tasks>(*command).tasks)
+        options_.state->awaiting[peer].insert(seq);
+    return std::exchange(port_.limit, {});
+  }
+
+  /// The same of half as many tasks as one connection may await.
+  void await_half(core::peer_id peer) {
+    constexpr auto part = tuning::awaited_tasks_per_request_max;
+    for (std::size_t i = 0; i < limits::awaited_tasks_max / 2; i += part)
+      ASSERT_EQ(await(peer, part), "");
+  }
+
+  sequence next_seq_ = 1;
+};
+
+TEST_F(LimitsMetByAwaits, AreThoseOfATenantThatAwaitsHalfOfWhatAllMay) {
+  attach(1, "mallory");
+  attach(2, "mallory");
+  attach(3, "acme");
+  attach(4, "*", true);
+  await_half(1);
+  await_half(2);
+
+  EXPECT_EQ(await(1, 1), "awaited_tasks_of_all_max");
+  EXPECT_EQ(await(3, 1), "");
+  EXPECT_EQ(await(4, 1), "") << "clients of the gateway have bounds of their own";
+
+  options_.state->awaiting.erase(2);
+  EXPECT_EQ(await(1, 1), "awaited_tasks_of_all_max") << "it counts now and then";
+  now_.steady += 100ms;
+  EXPECT_EQ(await(1, 1), "");
+}
+
+TEST_F(LimitsMetByAwaits, AreThoseOfAConnectionBeforeThoseOfItsTenant) {
+  attach(1, "mallory");
+  await_half(1);
+  await_half(1);
+
+  EXPECT_EQ(await(1, 1), "awaited_tasks_max");
 }
 
 } // namespace

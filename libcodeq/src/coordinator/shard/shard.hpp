@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "codeq/limits.hpp"
+
 #include "base/coordinator_counts.hpp"
+#include "base/fair_share.hpp"
 #include "base/tuning.hpp"
 #include "base/turn_queue.hpp"
 #include "coordinator/shard/end_questions.hpp"
@@ -289,6 +292,10 @@ private:
   bool refuse_reports(
     core::peer_id peer, const std::vector<core::lease_report>& reports, const error& reason);
 
+  /// Takes places for more tasks that the peer awaits from those of its tenant. False when these
+  /// are used up.
+  [[nodiscard]] bool take_awaited(core::peer_id peer, std::size_t more, const instant& now);
+
   /// Lets a peer ask again for tasks that it awaits.
   void put_off(core::peer_id peer, const std::vector<sequence>& awaited);
 
@@ -496,6 +503,10 @@ private:
   std::map<core::peer_id, std::uint64_t> queue_watchers_;
   /// Queues that were removed since the watchers were sent news.
   std::vector<queue_address> removed_queues_;
+  /// The tasks that connections await, by tenant: those of the last count, and all that were asked
+  /// for since. A count looks at every connection, so it is made only when there seems no room.
+  base::fair_share awaited_{limits::awaited_tasks_of_all_max};
+  monotonic_time awaited_counted_{};
   /// Ended tasks that awaiting peers are sent after the turn's other effects.
   std::map<core::peer_id, std::vector<protocol::awaited_task>> ended_;
   // Since the start.

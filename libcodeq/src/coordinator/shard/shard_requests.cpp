@@ -17,6 +17,9 @@ namespace codeq::coordinator {
 
 namespace {
 
+/// The awaited tasks are counted anew at most once in that time; the libraries ask again later.
+constexpr duration awaited_count_pause{100};
+
 template <class Command>
 core::command as_command(Command one) {
   return core::command{std::move(one)};
@@ -223,8 +226,25 @@ shard::read(const peer_request& by, const protocol::resume_request& m, const ins
   return accept(by.peer, protocol::to_command(m, by.peer, at->second.worker));
 }
 
+bool shard::take_awaited(core::peer_id peer, std::size_t more, const instant& now) {
+  if (is_shared(peer))
+    return true;
+  const std::string tenant(owner_of(peer));
+  if (!awaited_.has_room(tenant, more) && now.steady >= awaited_counted_ + awaited_count_pause) {
+    awaited_counted_ = now.steady;
+    awaited_ = base::fair_share(limits::awaited_tasks_of_all_max);
+    for (const auto& [other, tasks] : state_->awaiting)
+      if (!is_shared(other))
+        awaited_.force(std::string(owner_of(other)), tasks.size());
+  }
+  if (awaited_.take(tenant, more))
+    return true;
+  port_.note_limit("awaited_tasks_of_all_max", limits::awaited_tasks_of_all_max, tenant);
+  return false;
+}
+
 std::optional<core::command>
-shard::read(const peer_request& by, const protocol::await_request& m, const instant&) {
+shard::read(const peer_request& by, const protocol::await_request& m, const instant& now) {
   auto command = accept(by.peer, protocol::to_command(m, by.peer));
   auto* wanted = command ? std::get_if<core::await_tasks>(&*command) : nullptr;
   if (!wanted)
@@ -240,6 +260,10 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
       put_off(by.peer, wanted->tasks);
     else
       port_.end_peer(by.peer, reason);
+    return std::nullopt;
+  }
+  if (!take_awaited(by.peer, wanted->tasks.size(), now)) {
+    put_off(by.peer, wanted->tasks);
     return std::nullopt;
   }
   if (by.sender)
