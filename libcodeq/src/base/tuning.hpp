@@ -57,6 +57,13 @@ inline constexpr std::size_t block_tasks_max = 4096;
 inline constexpr duration snapshot_interval = 5s;
 /// Longest hold of hand-overs between shards during a backup of a cluster; it can be extended.
 inline constexpr duration hand_over_hold_max = 30s;
+/// In a cluster, how often a primary looks whether it may answer the reads that it keeps, and how
+/// long each waits: longer than a fail-over takes.
+inline constexpr duration kept_reads_look_interval = 50ms;
+inline constexpr duration kept_reads_wait_max = 3s;
+inline constexpr std::size_t kept_reads_bytes_max = 4u << 20;
+/// Memory that a kept read occupies in addition to its body.
+inline constexpr std::size_t kept_read_overhead_bytes = 1024;
 /// When an eighth of a segment's tasks is left, they are copied into records of their own.
 inline constexpr std::uint32_t sparse_part = 8;
 /// Segments whose last tasks a snapshot copies into records of their own, and bytes of those tasks'

@@ -82,6 +82,13 @@ struct schedule_question {
   std::string after{};
 };
 
+/// True when it only reads.
+[[nodiscard]] inline bool is_inspection(const schedule_question& asked) {
+  using kind = schedule_question::kind;
+  return asked.what == kind::SHOW || asked.what == kind::LIST || asked.what == kind::NEXT
+         || asked.what == kind::HISTORY;
+}
+
 [[nodiscard]] result<schedule_question>
 read_schedule_request(const schedule_request& message, shard_place place);
 

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace codeq::coordinator {
 namespace {
@@ -66,6 +69,62 @@ protected:
     now_.steady += time;
     now_.shard += time;
     shard_->decide(core::expire_lease{seq_, token_}, now_);
+    close();
+  }
+
+  /// Lets so much time pass, with the wake-ups that come.
+  void stay_awake(duration span) {
+    const auto end = now_.steady + span;
+    while (port_.wakeup && now_.steady + port_.wakeup->first <= end) {
+      const auto [wait, number] = *std::exchange(port_.wakeup, std::nullopt);
+      now_.steady += wait;
+      now_.shard += wait;
+      shard_->wake(number, now_);
+      close();
+    }
+  }
+
+  /// Reads a queue, or pauses it.
+  void ask_queue(core::peer_id by, std::uint64_t number, bool pauses) {
+    const auto request = protocol::queue_request::build([number, pauses](auto r) {
+      r.setNumber(number);
+      auto queue = r.initQueue();
+      queue.setTenant("t");
+      queue.setQueue("q");
+      if (pauses)
+        r.setPause();
+      else
+        r.setShow();
+    });
+    shard_->take({by, request}, now_);
+    close();
+  }
+
+  void show(std::uint64_t number, core::peer_id by = client) { ask_queue(by, number, false); }
+
+  /// Waits for the end of the task.
+  void await() {
+    const auto request =
+      protocol::await_request::build([this](auto r) { r.initSeqs(1).set(0, seq_); });
+    shard_->take({client, request}, now_);
+    close();
+  }
+
+  void cancel(std::uint64_t number) {
+    const auto request = protocol::change_request::build([this, number](auto r) {
+      r.setNumber(number);
+      r.setChange(schema::TaskChange::CANCEL);
+      r.initTask().setSeq(seq_);
+    });
+    shard_->take({client, request}, now_);
+    close();
+  }
+
+  /// Another coordinator may serve the shard, or not any more.
+  void set_primary(bool is_primary) {
+    port_.has_replicas = true;
+    port_.is_primary = is_primary;
+    shard_->attach({client}, now_);
     close();
   }
 
@@ -146,21 +205,115 @@ TEST_F(FewReplicas, TaskThatIsCancelledKeepsItsLease) {
 }
 
 TEST_F(FewReplicas, ChangesOfOperatorsAreRefused) {
-  const auto cancel = protocol::change_request::build([this](auto r) {
-    r.setNumber(7);
-    r.setChange(schema::TaskChange::CANCEL);
-    r.initTask().setSeq(seq_);
-  });
-
   shard_->attach({client}, now_);
 
-  shard_->take({client, cancel}, now_);
+  cancel(7);
   EXPECT_EQ(port_.answers, "7:unavailable ");
   port_.has_replicas = true;
-  shard_->take({client, cancel}, now_);
-  close();
+  cancel(8);
 
   EXPECT_EQ(port_.answers, "7:unavailable ") << "the second one was not refused";
+}
+
+TEST_F(FewReplicas, ReadsAreAnswered) {
+  shard_->attach({client}, now_);
+
+  show(8);
+
+  EXPECT_EQ(port_.answers, "queue 8 lacks copies ");
+}
+
+TEST_F(FewReplicas, ReadWaitsWhileAnotherCoordinatorMayServe) {
+  set_primary(false);
+
+  show(8);
+  stay_awake(1s);
+  EXPECT_EQ(port_.answers, "");
+  port_.is_primary = true;
+  stay_awake(100ms);
+
+  EXPECT_EQ(port_.answers, "queue 8 ");
+}
+
+TEST_F(FewReplicas, ReadIsRefusedWhenAFailOverWouldBeOver) {
+  set_primary(false);
+  show(8);
+  stay_awake(1s);
+  show(9);
+
+  stay_awake(2100ms);
+  EXPECT_EQ(port_.answers, "8:unavailable ");
+  stay_awake(1s);
+
+  EXPECT_EQ(port_.answers, "8:unavailable 9:unavailable ");
+}
+
+TEST_F(FewReplicas, ReadsThatWaitAreBounded) {
+  set_primary(false);
+
+  std::uint64_t number = 0;
+  while (port_.answers.empty() && number < 10'000)
+    show(++number);
+  EXPECT_EQ(port_.answers, std::to_string(number) + ":unavailable ");
+  EXPECT_GT(number, 2000u);
+  port_.answers.clear();
+  port_.is_primary = true;
+  stay_awake(100ms);
+
+  EXPECT_TRUE(port_.answers.starts_with("queue 1 queue 2 queue 3 ")) << port_.answers;
+}
+
+TEST_F(FewReplicas, ReadOfAPeerThatLeavesIsForgotten) {
+  set_primary(false);
+  show(8);
+
+  shard_->detach(client, now_);
+  set_primary(true);
+  stay_awake(1s);
+
+  EXPECT_EQ(port_.answers, "");
+}
+
+TEST_F(FewReplicas, QuestionOfAClaimIsAnsweredWhileAnotherCoordinatorMayServe) {
+  set_primary(false);
+  for (const auto claim : {gateway_peers_first, claim_peers_first})
+    shard_->attach({claim}, now_);
+
+  show(8, gateway_peers_first);
+  show(9, claim_peers_first);
+
+  EXPECT_EQ(port_.answers, "queue 8 lacks copies queue 9 lacks copies ");
+}
+
+TEST_F(FewReplicas, ChangeIsTakenWhileAnotherCoordinatorMayServe) {
+  set_primary(false);
+
+  ask_queue(client, 7, true);
+
+  EXPECT_EQ(port_.answers, "queue 7 lacks copies ") << "it is committed";
+}
+
+TEST_F(FewReplicas, WaitForATaskIsPutOffWhileAnotherCoordinatorMayServe) {
+  set_primary(false);
+
+  await();
+
+  EXPECT_EQ(port_.answers, "task overloaded ") << "the client asks again";
+}
+
+TEST_F(FewReplicas, EarlierWaitForATaskIsKept) {
+  set_primary(true);
+  await();
+  EXPECT_EQ(port_.answers, "");
+
+  port_.is_primary = false;
+  core::lease_report done;
+  done.seq = seq_;
+  done.token = token_;
+  shard_->decide(core::report{worker, {done}}, now_);
+  close();
+
+  EXPECT_EQ(port_.answers, "task none ");
 }
 
 } // namespace

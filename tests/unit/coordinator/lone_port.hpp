@@ -79,6 +79,17 @@ public:
                + std::to_string(extended.number) + ' ';
   }
 
+  void note(const core::queue_answered& answered) {
+    answers += "queue " + std::to_string(answered.number) + ' ';
+    if (answered.lacks_copies)
+      answers += "lacks copies ";
+  }
+
+  void note(const protocol::tasks_told& told) {
+    for (const auto& task : told.tasks)
+      answers += "task " + std::string(to_string(task.code)) + ' ';
+  }
+
   template <class S>
   void note(const protocol::request_refused<S>& refused) {
     answers += std::to_string(refused.number) + ':'

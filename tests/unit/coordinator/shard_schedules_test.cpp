@@ -63,6 +63,14 @@ protected:
     });
   }
 
+  static protocol::schedule_request list(std::uint64_t number, const std::string& tenant) {
+    return protocol::schedule_request::build([&](auto request) {
+      request.setNumber(number);
+      request.setTenant(tenant);
+      request.initList().setLimit(10);
+    });
+  }
+
   /// Paused schedules `d` of two tenants.
   void set_paused() {
     auto definition = options_.state->schedules.find({"default", "a"})->definition;
@@ -208,6 +216,20 @@ TEST_F(ShardSchedules, MissingReplicasHoldThemAndRefuseBackfills) {
   port_.has_replicas = true;
   pass(1s);
   EXPECT_GE(fired(), 1000u);
+}
+
+TEST_F(ShardSchedules, ListWaitsWhileAnotherCoordinatorMayServe) {
+  set_paused();
+  start();
+  port_.is_primary = false;
+
+  shard_->take({1, list(7, "acme")}, now_);
+  close();
+  EXPECT_EQ(answers(), "");
+  port_.is_primary = true;
+  pass(100ms);
+
+  EXPECT_EQ(answers(), "7 ");
 }
 
 TEST_F(ShardSchedules, LargeTasksFireInSeveralTurns) {

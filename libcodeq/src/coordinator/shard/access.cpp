@@ -247,11 +247,8 @@ result<void> check(const principal& who, const core::tell_audit& c) {
 }
 
 result<void> check(const principal& who, const protocol::schedule_question& asked) {
-  using kind = protocol::schedule_question::kind;
-  bool is_inspection = asked.what == kind::SHOW || asked.what == kind::LIST
-                       || asked.what == kind::NEXT || asked.what == kind::HISTORY;
-  return is_inspection ? check_inspector_of(who, asked.name.tenant)
-                       : check_admin_of(who, asked.name.tenant);
+  return protocol::is_inspection(asked) ? check_inspector_of(who, asked.name.tenant)
+                                        : check_admin_of(who, asked.name.tenant);
 }
 
 result<void> check(const principal& who, const core::set_limit& c) {

@@ -165,6 +165,11 @@ void shard::attach(const peer_attached& m, const instant& now) {
 void shard::detach(core::peer_id peer, const instant& now) {
   peers_.erase(peer);
   queue_watchers_.erase(peer);
+  std::erase_if(kept_, [&](const kept_read& one) {
+    const auto is_of_peer = one.request.peer == peer;
+    kept_bytes_ -= is_of_peer ? one.bytes : 0;
+    return is_of_peer;
+  });
   decide(core::detach_peer{peer}, now);
 }
 
@@ -285,6 +290,7 @@ std::optional<monotonic_time> shard::next_timer_look() const {
     sooner(confirmations_->next_look());
   if (settings_)
     sooner(settings_->next_look());
+  sooner(kept_look_);
   // The wheel may contain tokens whose leases have ended; without a timer no wake-up is needed.
   if (timers_ > 0)
     sooner(wheel_.next_look());
@@ -297,6 +303,7 @@ void shard::wake(std::uint64_t number, const instant& now) {
   for (auto token : wheel_.take_due(now.steady))
     port_.fire_timer(token);
   ask_ends(now);
+  take_kept(now);
   if (const auto sync = confirmations_ ? confirmations_->next_look() : std::nullopt;
       sync && *sync <= now.steady)
     decide(core::take_snapshot{}, now);

@@ -20,6 +20,8 @@
 #include "coordinator/shard/turn_runner.hpp"
 #include "protocol/convert.hpp"
 
+#include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -151,7 +153,8 @@ public:
   /// False while too few replicas are in sync for new writes.
   [[nodiscard]] virtual bool accepts_writes() const { return true; }
 
-  /// False while another coordinator may serve the shard: then no heartbeat is answered.
+  /// False while another coordinator may serve the shard: then neither heartbeats nor reads are
+  /// answered.
   [[nodiscard]] virtual bool may_answer() const { return true; }
 
   /// Everything decided before `stop` is durable.
@@ -182,7 +185,8 @@ public:
   void take(const peer_request& m, const instant& now);
 
   /// Converts a peer's request to a command, for this peer and time. Empty when the peer may not
-  /// make it or it is out of bounds; the peer was then sent the refusal.
+  /// make it or it is out of bounds; the peer was then sent the refusal. Empty also for a read that
+  /// may not be answered yet.
   [[nodiscard]] std::optional<core::command> read(const peer_request& m, const instant& now);
 
   /// Decides a command in the current turn, or later if the store has to be asked for its keys.
@@ -306,6 +310,15 @@ private:
   [[nodiscard]] result<void> check_room(const instant& now);
   [[nodiscard]] result<void> check_replicas() const;
 
+  /// Whether a read of the peer may be answered now. That of a claim always may: it asks whether
+  /// all news of work have been sent, and the answer says when the shard grants nothing.
+  [[nodiscard]] bool may_read(core::peer_id peer) const;
+  /// Keeps a read of that size until it may be answered. Errors: `unavailable` when it has waited
+  /// too long, or too many wait.
+  [[nodiscard]] result<void> keep(const peer_request& by, std::size_t bytes, const instant& now);
+  /// Takes the kept reads again that may be answered now, or have waited too long.
+  void take_kept(const instant& now);
+
   // Answer requests for data that this peer may not see as if it did not exist.
   void reply_not_there(core::peer_id peer, const std::vector<core::lease_beat>& beats);
   /// Does not wait for a commit: an extension is not stored, and a shard that waits for others
@@ -335,6 +348,12 @@ private:
     std::uint64_t turn = 0;
     shard_id by{};
     std::uint64_t number = 0;
+  };
+
+  /// A read that may not be answered yet.
+  struct kept_read {
+    peer_request request;
+    std::size_t bytes = 0;
   };
 
   /// A backfill that waits for its turn.
@@ -498,6 +517,10 @@ private:
   timing_wheel wheel_;
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;
+  std::deque<kept_read> kept_;
+  std::size_t kept_bytes_ = 0;
+  /// When to look at them; empty when there are none.
+  std::optional<monotonic_time> kept_look_;
   /// For each peer that watches queues: `shard_state::queues_created` when it was sent the last
   /// ones.
   std::map<core::peer_id, std::uint64_t> queue_watchers_;

@@ -74,7 +74,7 @@ void shard::carry_out(core::queue_answered& e, const instant&) {
   auto peer = e.peer;
   if (!e.allowed)
     note_refusal(owner_of(peer), e.allowed.error());
-  e.lacks_copies = !check_replicas();
+  e.lacks_copies = !check_replicas() || !port_.may_answer();
   reply_to(peer, std::move(e));
 }
 

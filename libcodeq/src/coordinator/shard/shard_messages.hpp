@@ -48,6 +48,8 @@ struct peer_request {
   enqueue_share share{};
   /// Where a change by an operator comes from; null for other requests.
   core::origin_ptr origin{};
+  /// Since when the shard has kept it; empty unless it is a read that could not be answered.
+  std::optional<monotonic_time> kept_since{};
 };
 
 /// A peer was attached.

@@ -130,6 +130,47 @@ result<void> shard::check_replicas() const {
   return {};
 }
 
+bool shard::may_read(core::peer_id peer) const {
+  return peer >= gateway_peers_first || port_.may_answer();
+}
+
+result<void> shard::keep(const peer_request& by, std::size_t bytes, const instant& now) {
+  const auto since = by.kept_since.value_or(now.steady);
+  const auto size = bytes + tuning::kept_read_overhead_bytes;
+  const auto is_late = now.steady - since >= tuning::kept_reads_wait_max;
+  if (is_late || kept_bytes_ + size > tuning::kept_reads_bytes_max)
+    return error{
+      errc::unavailable,
+      "the other replicas of shard " + std::to_string(value(state_->id))
+        + " do not answer, so that another coordinator may serve it"};
+  kept_.push_back({by, size});
+  kept_.back().request.kept_since = since;
+  kept_bytes_ += size;
+  if (!kept_look_)
+    kept_look_ = now.steady + tuning::kept_reads_look_interval;
+  arm(now);
+  return {};
+}
+
+void shard::take_kept(const instant& now) {
+  if (!kept_look_ || now.steady < *kept_look_)
+    return;
+  const auto may_answer = port_.may_answer();
+  // Those that are kept again come behind these.
+  for (auto left = kept_.size(); left > 0; --left) {
+    const auto since = *kept_.front().request.kept_since;
+    if (!may_answer && now.steady - since < tuning::kept_reads_wait_max)
+      break;
+    const auto next = std::move(kept_.front());
+    kept_.pop_front();
+    kept_bytes_ -= next.bytes;
+    take(next.request, now);
+  }
+  kept_look_.reset();
+  if (!kept_.empty())
+    kept_look_ = now.steady + tuning::kept_reads_look_interval;
+}
+
 std::optional<core::command>
 shard::read(const peer_request& by, const protocol::enqueue_request& m, const instant& now) {
   auto refuse = [&](std::uint64_t number, const error& reason) {
@@ -262,7 +303,8 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
       port_.end_peer(by.peer, reason);
     return std::nullopt;
   }
-  if (!take_awaited(by.peer, wanted->tasks.size(), now)) {
+  // A task that has ended is answered at once.
+  if (!may_read(by.peer) || !take_awaited(by.peer, wanted->tasks.size(), now)) {
     put_off(by.peer, wanted->tasks);
     return std::nullopt;
   }
@@ -273,7 +315,7 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
 
 template <class S>
 std::optional<core::command>
-shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&) {
+shard::read(const peer_request& by, const protocol::frame<S>& m, const instant& now) {
   auto command = protocol::to_command(m, protocol::asked_at{by.peer, place()});
   auto address = protocol::address_of(m);
   if (!command && ends_peer(by.peer, address.has_value(), command.error())) {
@@ -285,8 +327,13 @@ shard::read(const peer_request& by, const protocol::frame<S>& m, const instant&)
     complete(by, *command);
   if (ok && by.sender)
     ok = check_access(*by.sender, *state_, *command);
-  if (ok && is_write(*command))
+  if (ok && is_write(*command)) {
     ok = check_replicas();
+  } else if (ok && !may_read(by.peer)) {
+    ok = keep(by, m.body().size(), now);
+    if (ok)
+      return std::nullopt;
+  }
   if (ok)
     return as_command(std::move(*command));
   reply_to(by.peer, protocol::request_refused<S>{address->number, ok.error()});

@@ -93,6 +93,11 @@ shard::read(const peer_request& by, const protocol::schedule_request& m, const i
     ok = access::check(*by.sender, *asked);
   if (ok)
     ok = check_limits_of(*state_, *asked);
+  if (ok && protocol::is_inspection(*asked) && !may_read(by.peer)) {
+    ok = keep(by, m.body().size(), now);
+    if (ok)
+      return std::nullopt;
+  }
   if (ok)
     return read(by, *asked, now);
   reply_to(

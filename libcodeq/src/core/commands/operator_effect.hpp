@@ -42,7 +42,8 @@ struct queue_answered {
   /// With `show_queue`, of a claimer: tasks of its queues are ready, and their shard may get slots
   /// or permits for them soon.
   bool awaits_slots = false;
-  /// Too few copies of the shard are in sync, so that it grants no leases. Set by the shard's host.
+  /// Too few copies of the shard are in sync or answer, so that it grants no leases. Set by the
+  /// shard's host.
   bool lacks_copies = false;
 };
 
