@@ -102,6 +102,7 @@ public:
   void map_changed() override {}
   void must_end(const std::string& words) override { world_.fail(words); }
   void needs_repair(const std::string& words) override { world_.fail(words); }
+  void note_record(const std::string& words) override { world_.fail(words); }
 
 private:
   void tick();

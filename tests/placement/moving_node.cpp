@@ -287,6 +287,10 @@ void moving_node::needs_repair(const std::string& words) {
   world_.fail(name_ + " needs a repair: " + words);
 }
 
+void moving_node::note_record(const std::string& words) {
+  world_.fail(name_ + " notes: " + words);
+}
+
 // Calls of the member that go to etcd.
 
 template <class Answer, class Ask>

@@ -90,6 +90,7 @@ public:
   void map_changed() override {}
   void must_end(const std::string& words) override;
   void needs_repair(const std::string& words) override;
+  void note_record(const std::string& words) override;
 
 private:
   /// Runs something of this process when it runs; nothing when it has ended in between.

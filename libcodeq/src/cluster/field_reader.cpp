@@ -14,8 +14,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t id_digits = 16;
-/// A shard has at most 3 copies, and more while it moves.
-constexpr std::size_t replicas_max = 9;
 
 std::optional<std::uint64_t> id_of(std::string_view text) {
   std::uint64_t id = 0;

@@ -180,6 +180,7 @@ void member::polled(const result<etcd::range_answer>& found, monotonic_time now)
     // A key has ended, or a change was missed.
     needs_full_poll_ = needs_full_poll_ || found->count != known_.count();
   }
+  note_unreadable();
   register_node(now);
 }
 
@@ -187,10 +188,22 @@ void member::watched(const etcd::watch_line& line, monotonic_time now) {
   for (const auto& change : line.changes)
     if (const auto key = known_.note(change))
       note_change(*key);
+  note_unreadable();
   register_node(now);
 }
 
 // Changes of the catalogue.
+
+void member::note_unreadable() {
+  const auto& unreadable = known_.unreadable();
+  if (unreadable == unreadable_said_)
+    return;
+  for (const auto& [key, why] : unreadable)
+    if (const auto said = unreadable_said_.find(key);
+        said == unreadable_said_.end() || said->second != why)
+      port_.note_record(why);
+  unreadable_said_ = unreadable;
+}
 
 void member::note_changes(const std::vector<catalogue_keys::parsed>& changed) {
   for (const auto& key : changed)
@@ -271,7 +284,16 @@ bool member::start(const std::string& key, etcd::swap what, bool is_replicas) {
 
 bool member::change_shard(shard_id shard, const shard_record& next) {
   const auto key = known_.keys().shard(shard);
-  return start(key, {key, known_.shards().at(shard).bytes, encode(next), 0}, false);
+  const auto bytes = encode(next);
+  // No coordinator could change the record any more, nor elect another primary.
+  if (const auto read = decode<shard_record>(bytes); !read) {
+    const auto why =
+      "etcd key " + key + ": its next value could not be read: " + read.error().context;
+    if (refused_said_.insert(why).second)
+      port_.note_record(why);
+    return false;
+  }
+  return start(key, {key, known_.shards().at(shard).bytes, bytes, 0}, false);
 }
 
 void member::decided(std::uint64_t number, const etcd::swap_answer& how, monotonic_time now) {
@@ -298,6 +320,7 @@ void member::take_decision(
   if (key == known_.keys().node(options_.node) && is_applied)
     is_registered_ = has_registered_once_ = true;
   const auto changed = known_.note({key, how.current, how.revision});
+  note_unreadable();
   const auto parsed = known_.keys().parse(key);
   const auto* shard = std::get_if<catalogue_keys::shard_key>(&parsed);
   if (shard && is_applied && one.what.next == one.what.expected)
@@ -329,8 +352,12 @@ void member::compare_and_set(shard_id shard, const membership& old, const member
 void member::replica_built(shard_id shard, replica_id replica) {
   held_[shard] = replica;
   const auto found = known_.shards().find(shard);
-  if (found != known_.shards().end() && !replica_on(found->second.record, options_.node))
-    change_shard(shard, with_replica(found->second.record, replica, options_.node));
+  if (found == known_.shards().end())
+    return;
+  // It waits until another one has gone.
+  const auto& record = found->second.record;
+  if (!replica_on(record, options_.node) && record.nodes.size() < replicas_max)
+    change_shard(shard, with_replica(record, replica, options_.node));
 }
 
 void member::serves(shard_id shard, replication::epoch_number epoch) {

@@ -61,6 +61,9 @@ public:
   /// etcd was restored or replaced: no election, and an operator has to look. Called again after a
   /// while.
   virtual void needs_repair(const std::string& words) = 0;
+  /// A record of etcd cannot be read, or is not changed, since nobody could read it then: words for
+  /// the log, which has each of them once.
+  virtual void note_record(const std::string& words) = 0;
 };
 
 struct member_options {
@@ -152,8 +155,10 @@ private:
   void note_changes(const std::vector<catalogue_keys::parsed>& changed);
   void note_change(const catalogue_keys::parsed& key);
   void note_shard(shard_id shard, bool is_applied);
+  void note_unreadable();
   void update_map(shard_id shard);
   [[nodiscard]] bool start(const std::string& key, etcd::swap what, bool is_replicas);
+  /// False when another decision is under way, or the record could not be read.
   bool change_shard(shard_id shard, const shard_record& next);
   void take_decision(
     const pending& decided, const etcd::swap_answer& how, monotonic_time now);
@@ -194,6 +199,9 @@ private:
   /// The node's load was told at this time.
   monotonic_time load_told_;
   bool has_registered_once_ = false;
+  /// The records that cannot be read as they were told to the log, and those that are not written.
+  std::map<std::string, std::string> unreadable_said_;
+  std::set<std::string> refused_said_;
   /// `needs_repair` was called last at this time.
   std::optional<monotonic_time> repair_said_;
   /// Superseded, or at its end: nothing is asked any more.

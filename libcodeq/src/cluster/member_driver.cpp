@@ -136,6 +136,8 @@ struct member_driver::impl final : member_port {
 
   void needs_repair(const std::string& words) override { events.needs_repair(words); }
 
+  void note_record(const std::string& words) override { events.record_noted(words); }
+
   void ended() {
     if (auto done = std::exchange(at_end, nullptr))
       done();

@@ -25,6 +25,8 @@ struct member_events {
   std::function<void(const std::string&)> etcd_lost = [](const std::string&) {};
   /// etcd answers again.
   std::function<void()> etcd_found = [] {};
+  /// See `member_port::note_record`.
+  std::function<void(const std::string&)> record_noted = [](const std::string&) {};
 };
 
 /// Drives a `member` with a client of etcd and a timer. Thread-safe; its functions return at once.

@@ -75,6 +75,18 @@ private:
     return refuses_tasks(node) && node != shard.pinned;
   }
 
+  /// Its copy is not in sync, and cannot become so: the node is gone, or its disk takes no copy.
+  /// One on a node that is drained may be in sync again in a moment, after a restart.
+  [[nodiscard]] bool
+  is_vain(const shard_record& shard, const names& held, const std::string& node) const {
+    return !has(held, node) && (state_of(node) == node_state::gone || is_cramped(shard, node));
+  }
+
+  /// Whether another copy may be wanted beside those that are.
+  [[nodiscard]] static bool has_place(const shard_record& shard) {
+    return shard.wanted.size() < replicas_max;
+  }
+
   [[nodiscard]] bool may_lead(const shard_record& shard, const std::string& node) const {
     const auto state = state_of(node);
     return (state == node_state::serving || state == node_state::full) && has(shard.wanted, node);
@@ -97,7 +109,8 @@ private:
   void start_move(shard_id id, const std::string& to);
   void fill(shard_id id);
   void remove_surplus(shard_id id);
-  [[nodiscard]] std::string most_dispensable(const shard_record& shard) const;
+  [[nodiscard]] std::string
+  most_dispensable(const shard_record& shard, const names& held) const;
   void separate_zones(shard_id id);
   void balance_copies();
   bool move_from(const std::string& crowded);
@@ -203,7 +216,7 @@ void planner::fill(shard_id id) {
     return;
   auto stay = staying(shard.wanted);
   std::erase_if(stay, [&](const auto& node) { return is_cramped(shard, node); });
-  while (stay.size() < targets_ && moves_ < bounds_.moves_max) {
+  while (stay.size() < targets_ && moves_ < bounds_.moves_max && has_place(shard)) {
     const auto node = best_new(id, stay);
     if (!node)
       return;
@@ -212,10 +225,11 @@ void planner::fill(shard_id id) {
   }
 }
 
-/// The copy to give up first: on a node that does not stay, then on one that refuses tasks, then in
-/// a zone that has another one, then on the node with most copies.
-std::string planner::most_dispensable(const shard_record& shard) const {
-  std::tuple<int, std::size_t, std::size_t, std::string> worst{-1, 0, 0, ""};
+/// The copy to give up first: one that cannot get in sync, then one on a node that does not stay,
+/// then on one that refuses tasks, then in a zone that has another one, then on the node with most
+/// copies.
+std::string planner::most_dispensable(const shard_record& shard, const names& held) const {
+  std::tuple<bool, int, std::size_t, std::size_t, std::string> worst{false, -1, 0, 0, ""};
   for (const auto& node : shard.wanted) {
     const auto state = state_of(node);
     const auto urgency = state == node_state::gone      ? 3
@@ -225,23 +239,25 @@ std::string planner::most_dispensable(const shard_record& shard) const {
     auto others = shard.wanted;
     std::erase(others, node);
     const auto relief = zone_doubles(shard.wanted) - zone_doubles(others);
-    worst = std::max(worst, std::tuple(urgency, relief, copies_.at(node), node));
+    worst = std::max(
+      worst, std::tuple(is_vain(shard, held, node), urgency, relief, copies_.at(node), node));
   }
-  return std::get<3>(worst);
+  return std::get<4>(worst);
 }
 
 /// Gives up copies once as many others as there should be are in sync, also those of nodes that do
-/// not stay: while no other node takes its place, a copy is better than none.
+/// not stay: while no other node takes its place, a copy is better than none. One that cannot get
+/// in sync goes at once.
 void planner::remove_surplus(shard_id id) {
   auto& shard = shards_.at(id);
   const auto held = in_sync_nodes(shard);
   while (shard.wanted.size() > view_.copies) {
     auto kept = shard.wanted;
-    const auto gone = most_dispensable(shard);
+    const auto gone = most_dispensable(shard, held);
     std::erase(kept, gone);
     const auto in_sync = static_cast<std::size_t>(
       std::count_if(kept.begin(), kept.end(), [&](const auto& node) { return has(held, node); }));
-    const auto is_lost = state_of(gone) == node_state::gone && !has(held, gone);
+    const auto is_lost = is_vain(shard, held, gone);
     if (in_sync < view_.copies && !is_lost)
       return;
     shard.wanted = std::move(kept);
@@ -252,7 +268,7 @@ void planner::remove_surplus(shard_id id) {
 /// Starts to move a copy to a zone that the shard does not use yet.
 void planner::separate_zones(shard_id id) {
   const auto& shard = shards_.at(id);
-  if (moves_ >= bounds_.moves_max || is_moving(shard) || !has_source(shard))
+  if (moves_ >= bounds_.moves_max || is_moving(shard) || !has_source(shard) || !has_place(shard))
     return;
   if (zone_doubles(shard.wanted) == 0)
     return;
@@ -293,7 +309,7 @@ planner::lighter_place(shard_id id, const std::string& crowded) const {
 
 bool planner::move_from(const std::string& crowded) {
   for (const auto& [id, shard] : shards_) {
-    if (!has(shard.wanted, crowded) || is_moving(shard))
+    if (!has(shard.wanted, crowded) || is_moving(shard) || !has_place(shard))
       continue;
     if (const auto node = lighter_place(id, crowded)) {
       start_move(id, *node);

@@ -19,7 +19,6 @@ using replication::replica_id;
 using replication::shard_condition;
 
 constexpr std::size_t record_depth_max = 16;
-constexpr std::size_t wanted_max = 9;
 
 /// Written in etcd, never rename.
 constexpr std::string_view state_normal = "normal";
@@ -131,7 +130,7 @@ shard_record read_shard(field_reader& from) {
     value.replicas.push_back(replica);
   value.min_in_sync = from.number32("min_in_sync");
   const auto state = from.text("state", address_bytes_max);
-  record.wanted = from.names("wanted", wanted_max);
+  record.wanted = from.names("wanted", replicas_max);
   record.preferred = from.name_or_none("preferred");
   // Written since operators can move shards, and only then.
   if (from.has("pinned"))

@@ -21,6 +21,10 @@ inline constexpr std::size_t drained_max = 100;
 /// Copies of a shard, its primary among them.
 inline constexpr std::uint32_t copies_max = 3;
 
+/// Replicas that the record of a shard names, and nodes that it wants: copies, and those that come
+/// and go while it moves. No coordinator reads a record with more.
+inline constexpr std::size_t replicas_max = 9;
+
 /// Fields that a newer version has written, name -> JSON. They are kept when a record is changed.
 using extra_fields = std::map<std::string, std::string>;
 

@@ -167,6 +167,9 @@ cluster::member_events cluster_seat::events() const {
     places->note_etcd(true);
     CODEQ_LOG_INFO("etcd answers again");
   };
+  events.record_noted = [](const std::string& words) {
+    CODEQ_LOG_ERROR("coordinator leaves a record of etcd as it is reason=\"{}\"", words);
+  };
   return events;
 }
 

@@ -57,6 +57,8 @@ struct recorded_port : member_port {
 
   void needs_repair(const std::string& words) override { repair = words; }
 
+  void note_record(const std::string& words) override { notes.push_back(words); }
+
   std::deque<decision> decisions;
   std::vector<etcd::key_range> reads;
   int grants = 0;
@@ -69,6 +71,7 @@ struct recorded_port : member_port {
   int map_changes = 0;
   std::string end;
   std::string repair;
+  std::vector<std::string> notes;
 };
 
 inline constexpr shard_id s0{0};

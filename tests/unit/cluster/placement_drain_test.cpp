@@ -117,6 +117,77 @@ TEST_F(PlacementTest, DrainedNodeHandsOverToOneThatRefusesTasksRatherThanToNone)
   EXPECT_EQ(primaries_on("r0n1"), 4u);
 }
 
+/// Shard 0 is copied to one node after the other, whose disks fill up meanwhile.
+class CopiesToSmallDisks : public PlacementTest {
+protected:
+  CopiesToSmallDisks() {
+    add_two_copies(1);
+    view_.nodes["r0n0"].state = node_state::drained;
+    for (int i = 2; i < 20; ++i)
+      view_.nodes["r0n" + std::to_string(i)] = {"r0", node_state::serving};
+  }
+
+  [[nodiscard]] std::vector<std::string>& wanted() {
+    return view_.shards.at(shard_id{0}).wanted;
+  }
+
+  /// The nodes to which it is copied.
+  [[nodiscard]] std::vector<std::string> targets() {
+    auto nodes = wanted();
+    std::erase_if(nodes, [](const auto& node) { return node == "r0n0" || node == "r0n1"; });
+    return nodes;
+  }
+};
+
+TEST_F(CopiesToSmallDisks, EachCopyEndsWhenItsDiskRefusesTasks) {
+  step();
+  for (int i = 2; i < 19; ++i) {
+    ASSERT_EQ(targets().size(), 1u);
+    const auto full = targets().front();
+    refuse_tasks(full);
+
+    step();
+
+    EXPECT_NE(targets(), std::vector{full}) << "another node is tried";
+    EXPECT_EQ(wanted().size(), 3u);
+  }
+  refuse_tasks(targets().front());
+  step();
+  EXPECT_EQ(wanted(), (std::vector<std::string>{"r0n0", "r0n1"})) << "no node is left";
+  view_.nodes["r0n7"] = {"r0", node_state::serving};
+  settle_in_sync(2);
+
+  EXPECT_EQ(wanted(), (std::vector<std::string>{"r0n1", "r0n7"}));
+}
+
+TEST_F(CopiesToSmallDisks, CopyOfTheDrainedNodeStaysWhileItRestarts) {
+  auto& shard = view_.shards.at(shard_id{0});
+  shard.value.primary = *replica_on(shard, "r0n1");
+  step();
+  ASSERT_EQ(targets().size(), 1u);
+
+  std::erase(shard.value.in_sync, *replica_on(shard, "r0n0"));
+  step();
+
+  EXPECT_EQ(wanted().size(), 3u) << "only one other copy is in sync";
+}
+
+TEST_F(CopiesToSmallDisks, NoMoreAreWantedThanARecordMayName) {
+  for (int i = 2; wanted().size() < replicas_max; ++i) {
+    const auto node = "r0n" + std::to_string(i);
+    refuse_tasks(node);
+    wanted().push_back(node);
+  }
+  std::sort(wanted().begin(), wanted().end());
+
+  step();
+  EXPECT_EQ(wanted(), (std::vector<std::string>{"r0n0", "r0n1"}));
+  settle_in_sync(2);
+
+  EXPECT_EQ(copies_on("r0n0"), 0u);
+  EXPECT_EQ(wanted().size(), 2u);
+}
+
 TEST_F(PlacementTest, ShardThatAnOperatorHasMovedToADrainedNodeIsPlacedAsOthersFromThenOn) {
   view_.copies = 2;
   add_nodes(1, 3);
