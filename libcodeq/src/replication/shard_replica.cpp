@@ -105,6 +105,9 @@ void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
   }
   if (epoch != promising_ || value_.epoch != epoch || value_.primary != id_)
     return;
+  // Its store turned out to be damaged meanwhile. While it sends no beacon, another one is elected.
+  if (is_incomplete_)
+    return;
   if (doubtful_) {
     doubtful_ = false;
     port_.clear_doubt();
@@ -420,6 +423,10 @@ bool shard_replica::does_disk_hang(monotonic_time now) const {
 void shard_replica::release_if_disk_hangs(monotonic_time now) {
   if (!does_disk_hang(now) || !port_.reaches_etcd())
     return;
+  // The primary before it may still answer, and a release would spare the next one the wait for
+  // that. The others elect when they hear no beacon.
+  if (!is_serving() && value_.in_sync.size() > 1)
+    return step_down();
   if (const auto to = next_primary(now); to != id_)
     hand_over(to);
 }

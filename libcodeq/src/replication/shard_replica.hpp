@@ -200,6 +200,7 @@ private:
   void take(const entry& what, monotonic_time now);
   void write(const entry& what, monotonic_time now);
   [[nodiscard]] bool does_disk_hang(monotonic_time now) const;
+  /// Gives up the epoch, if another member may lead the next one.
   void release_if_disk_hangs(monotonic_time now);
   void confirm_to(replica_id primary, std::uint64_t beacon);
   void on_copy_offer(const envelope& in, const copy_offer& what, monotonic_time now);

@@ -166,6 +166,51 @@ TEST_F(HandOver, PrimaryWhoseDiskHungGoesOnWhileEtcdIsAway) {
   EXPECT_TRUE(a().is_serving());
 }
 
+TEST_F(HandOver, PrimaryWhoseDiskHangsBeforeItServesGivesItsShardUp) {
+  nodes[0]->is_away = true;
+  nodes[1]->writes_hang = true;
+  pass(2s);
+  ASSERT_EQ(world.value.primary, id_b) << "it has promised";
+
+  pass(6s);
+  EXPECT_TRUE(c().is_serving());
+  const auto epoch = world.value.epoch;
+  nodes[1]->recover_disk();
+  pass(3s);
+
+  EXPECT_TRUE(c().is_serving());
+  EXPECT_EQ(world.value.epoch, epoch);
+}
+
+TEST_F(HandOver, PrimaryWhoseDiskHangsBeforeItServesKeepsItsShardWhileEtcdIsAway) {
+  nodes[0]->is_away = true;
+  nodes[1]->writes_hang = true;
+  pass(2s);
+  ASSERT_EQ(world.value.primary, id_b);
+  world.is_etcd_away = true;
+  pass(3s);
+
+  nodes[1]->recover_disk();
+  pass(3s);
+
+  EXPECT_TRUE(b().is_serving());
+}
+
+TEST_F(HandOver, MemberWhoseStoreIsDamagedWhileItPromisesDoesNotLead) {
+  nodes[1]->hangs = true;
+  a().hand_over(id_b);
+  world.run();
+  ASSERT_EQ(world.value.primary, id_b);
+
+  b().recovery_failed();
+  b().promise_saved(world.value.epoch, world.now);
+  nodes[1]->recover_disk();
+  pass(8s);
+
+  EXPECT_FALSE(b().is_serving());
+  EXPECT_TRUE(a().is_serving() || c().is_serving());
+}
+
 TEST_F(HandOver, MemberWhoseDiskHangsIsNotElectedForLong) {
   nodes[0]->is_away = true;
   nodes[1]->hangs = true;

@@ -66,13 +66,13 @@ public:
   void write(const entry& what) override {
     log_.push_back(what);
     late_.push_back(what.at);
-    if (!hangs)
+    if (!hangs && !writes_hang)
       end_writes();
   }
 
   /// Its disk goes on.
   void recover_disk() {
-    hangs = false;
+    hangs = writes_hang = false;
     end_writes();
   }
 
@@ -130,6 +130,8 @@ public:
   bool is_damaged = false;
   /// Its disk ends no write.
   bool hangs = false;
+  /// Its disk ends no write but that of a promise.
+  bool writes_hang = false;
   /// etcd's news come before its answer.
   bool is_told_by_watch = false;
   /// Its last answer to a question.
