@@ -222,6 +222,8 @@ void shard_replica::on_copy_offer(const envelope& in, const copy_offer& what, mo
     return;
   if (!is_incomplete_ && log_.contains(what.log.last()))
     return;
+  if (!port_.takes_copies())
+    return;
   is_incomplete_ = true;
   if (preparation_)
     drop_preparation();

@@ -54,6 +54,10 @@ public:
   /// then `copy_ended`, also when it failed.
   virtual void begin_copy(replica_id to, epoch_number epoch) = 0;
 
+  /// Whether there is room for a copy. One that is offered otherwise is not taken; its sender
+  /// offers another one after a while.
+  [[nodiscard]] virtual bool takes_copies() const { return true; }
+
   /// Replaces the own data, log included, by the copy that comes from `from`, after it has noted on
   /// the disk, synced, that they are incomplete; then `rebuilt`. Replaces a copy that is under
   /// way.

@@ -13,10 +13,12 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace codeq::coordinator {
@@ -108,6 +110,8 @@ public:
 
   [[nodiscard]] bool reaches_etcd() const override { return true; }
 
+  [[nodiscard]] bool takes_copies() const override { return has_room; }
+
 private:
   driven_world& world_;
   replica_id id_;
@@ -123,6 +127,8 @@ public:
   std::optional<std::uint64_t> kept_from;
   /// The messages about copies that it sent.
   std::vector<copy_message> sent;
+  /// Its disk takes copies.
+  bool has_room = true;
   std::size_t parts_asked = 0;
   std::size_t copies_closed = 0;
   /// The turns that the journal was given.
@@ -177,6 +183,30 @@ protected:
     world_.steps.clear();
   }
 
+  /// The second replica is offered a copy by the first one.
+  void offer_to_second(const replication::copy_id& id) {
+    const auto epoch = world_.value.epoch;
+    second_->driver.receive(
+      {id_first, 1, replication::copy_offer{epoch, id, {{{epoch, 1}}, {epoch, 90}}}}, world_.now);
+    run();
+  }
+
+  /// The second replica gets a part of a copy.
+  void send_to_second(const replication::copy_id& id, std::uint32_t number, bool is_last) {
+    storage::write_set writes;
+    writes.put(storage::segment_key{driven_shard, number}.encode(), "value");
+    copy_part part{id, number, nullptr, is_last};
+    part.packed = std::make_shared<const std::string>(is_last ? "" : storage::pack(writes));
+    second_->driver.receive(id_first, part, world_.now);
+    run();
+  }
+
+  /// What the second replica says of a copy.
+  [[nodiscard]] copy_state state_at_second(const replication::copy_id& id) {
+    second_->driver.receive(id_first, copy_question{id, 0}, world_.now);
+    return std::get<copy_answer>(second_->sent.back()).state;
+  }
+
   driven_world world_;
   std::unique_ptr<driven_replica> first_;
   std::unique_ptr<driven_replica> second_;
@@ -205,6 +235,50 @@ TEST_F(DrivenReplicas, ForgetTheHorizonOfDataThatACopyReplaces) {
 
   EXPECT_TRUE(second_->driver.replica().is_incomplete());
   EXPECT_TRUE(second_->turns.back().forgets_horizon);
+}
+
+TEST_F(DrivenReplicas, TakeNoCopyWhileTheDiskHasNoRoom) {
+  const auto before = second_->turns.size();
+  second_->has_room = false;
+
+  offer_to_second({id_first, 1, 1});
+  EXPECT_FALSE(second_->driver.replica().is_incomplete());
+  EXPECT_EQ(second_->turns.size(), before);
+  EXPECT_EQ(state_at_second({id_first, 1, 1}), copy_state::unknown) << "it is offered again";
+  second_->has_room = true;
+  offer_to_second({id_first, 1, 2});
+
+  EXPECT_TRUE(second_->driver.replica().is_incomplete());
+  EXPECT_EQ(state_at_second({id_first, 1, 2}), copy_state::clearing);
+}
+
+TEST_F(DrivenReplicas, EndACopyWhenTheDiskHasNoRoomAnyMore) {
+  const replication::copy_id id{id_first, 1, 1};
+  offer_to_second(id);
+  second_->driver.removals_read(id, storage::write_set{});
+  send_to_second(id, 1, false);
+  ASSERT_EQ(state_at_second(id), copy_state::arrived);
+  const auto before = second_->turns.size();
+
+  second_->has_room = false;
+  send_to_second(id, 2, false);
+
+  EXPECT_EQ(second_->turns.size(), before);
+  EXPECT_EQ(state_at_second(id), copy_state::unknown);
+  EXPECT_TRUE(second_->driver.replica().is_incomplete());
+}
+
+TEST_F(DrivenReplicas, TakeTheEndOfACopyAlthoughTheDiskHasNoRoomAnyMore) {
+  const replication::copy_id id{id_first, 1, 1};
+  offer_to_second(id);
+  second_->driver.removals_read(id, storage::write_set{});
+  send_to_second(id, 1, false);
+
+  second_->has_room = false;
+  send_to_second(id, 2, true);
+
+  EXPECT_EQ(state_at_second(id), copy_state::whole);
+  EXPECT_FALSE(second_->driver.replica().is_incomplete());
 }
 
 TEST_F(DrivenReplicas, SpoolKeepsWhatFollowsACopyUntilItsTakerIsSilent) {

@@ -180,6 +180,10 @@ void hosted_replica::read_removals(const copy_id& id) {
     });
 }
 
+bool hosted_replica::takes_copies() const {
+  return hub_.has_room();
+}
+
 void hosted_replica::recover(epoch_number epoch, timestamp shard_time) {
   recovery_began_ = hub_.now();
   const auto number = ++recoveries_;

@@ -63,6 +63,7 @@ public:
 
   /// The sweep of the replica's data, for a copy or since the replica is dropped.
   void read_removals(const replication::copy_id& id) override;
+  [[nodiscard]] bool takes_copies() const override;
 
   void send(replication::replica_id to, const replication::message& what) override;
   void send(replication::replica_id to, const copy_message& what) override;

@@ -70,6 +70,7 @@ void replica_hub::join(
   }
   remove_spools(old_spools());
   look_at_nodes();
+  look_at_disk();
   self_->delayed_send(self_, tick_interval, replica_tick{});
   exchange_heads();
 }
@@ -148,7 +149,7 @@ void replica_hub::look_at_disk() {
   // A look that waits for the disk is not joined by others.
   if (std::exchange(is_looking_at_disk_, true))
     return;
-  const auto run = [look = options_.look_at_disk, before = disk_] {
+  const auto run = [look = options_.look_at_disk, before = disk_.value_or(cluster::node_disk{})] {
     return replica_step{[disk = look(before)](replica_hub& hub) { hub.disk_seen(disk); }};
   };
   self_->send(options_.spooler, replica_work{run, caf::actor_cast<replicas_actor>(self_)});
@@ -156,7 +157,7 @@ void replica_hub::look_at_disk() {
 
 void replica_hub::disk_seen(const cluster::node_disk& disk) {
   is_looking_at_disk_ = false;
-  if (disk.refuses_tasks != disk_.refuses_tasks)
+  if (disk.refuses_tasks != (disk_ && disk_->refuses_tasks))
     CODEQ_LOG_WARN(
       "disk {} free_bytes={}",
       disk.refuses_tasks ? "refuses tasks, primaries move to other coordinators where they can"

@@ -92,6 +92,9 @@ public:
     const std::map<std::string, std::string>& addresses, std::set<std::string> staying);
   void disk_seen(const cluster::node_disk& disk);
 
+  /// Whether the disk is known to have space for new tasks.
+  [[nodiscard]] bool has_room() const { return disk_ && !disk_->refuses_tasks; }
+
   // Messages.
 
   void commit(commit_request& m);
@@ -229,7 +232,8 @@ private:
   std::map<shard_id, new_replica> building_;
   std::map<shard_id, removal> removals_;
   etcd::header kept_etcd_;
-  cluster::node_disk disk_;
+  /// Empty until it was looked at.
+  std::optional<cluster::node_disk> disk_;
   bool is_looking_at_disk_ = false;
   bool is_flush_due_ = false;
   std::uint64_t ticks_ = 0;

@@ -84,6 +84,9 @@ void replica_driver::on_question(replica_id from, const copy_question& what) {
 void replica_driver::on_part(const copy_part& what) {
   if (!incoming_ || incoming_->id != what.id || incoming_->next_part != what.number)
     return;
+  // The sender asks what has arrived, hears of no copy, and begins another one.
+  if (!what.is_last && !takes_copies())
+    return incoming_.reset();
   ++incoming_->next_part;
   if (what.is_last) {
     record_.is_incomplete = false;

@@ -102,6 +102,8 @@ public:
   replication::log_tail
   read_after(replication::replica_id to, replication::position after) override;
   void begin_copy(replication::replica_id to, replication::epoch_number epoch) override;
+  [[nodiscard]] bool takes_copies() const override { return host_.takes_copies(); }
+
   void take_copy(replication::replica_id from, const replication::copy_offer& what) override;
   void compare_and_set(
     const replication::membership& old, const replication::membership& next) override;

@@ -50,6 +50,10 @@ public:
   /// first call for it; answered by `removals_read`.
   virtual void read_removals(const replication::copy_id& id) = 0;
 
+  /// False while the disk has too little space for new tasks: no copy is taken then, and one that
+  /// is under way ends.
+  [[nodiscard]] virtual bool takes_copies() const { return true; }
+
   /// Recovers the shard from the store; answered by `recovered` or `recovery_failed`. Replaces
   /// a recovery before it.
   virtual void recover(replication::epoch_number epoch, timestamp shard_time) = 0;
