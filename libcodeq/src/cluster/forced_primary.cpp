@@ -4,7 +4,6 @@
 #include "cluster/refusal.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace codeq::cluster {
@@ -12,8 +11,6 @@ namespace codeq::cluster {
 namespace {
 
 using replication::contains;
-using replication::epoch_number;
-using replication::forced_epochs;
 
 /// The nodes of the other members in sync.
 std::set<std::string> others_in_sync(const shard_record& record, const std::string& node) {
@@ -67,8 +64,8 @@ result<void> check_copy(const shard_record& record, const forced_primary& wanted
       named(wanted) + " is in sync, so it needs no force: it takes over by itself, or by "
       + "`cluster move`");
   const auto highest = std::max(record.value.epoch, wanted.own.promised);
-  if (highest > std::numeric_limits<epoch_number>::max() - forced_epochs)
-    return refused("the shard's epoch is " + std::to_string(highest) + ", too large to be raised");
+  if (highest > replication::forceable_epoch_max)
+    return refused(refused_epoch("the shard", highest));
   return {};
 }
 

@@ -5,7 +5,6 @@
 #include "cluster/refusal.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 namespace codeq::cluster {
@@ -13,7 +12,6 @@ namespace codeq::cluster {
 namespace {
 
 using replication::epoch_number;
-using replication::forced_epochs;
 
 std::string list_nodes(const std::set<std::string>& names) {
   std::string text;
@@ -88,13 +86,12 @@ std::map<std::string, copy_facts> copies_of(const repair_input& from, shard_id s
   return copies;
 }
 
-/// Beyond all promises, also of copies that do not count; 0: there is no such epoch.
-epoch_number epoch_beyond(const std::map<std::string, copy_facts>& copies, epoch_number known) {
+/// The largest of all epochs, also of copies that do not count.
+epoch_number highest_epoch(const std::map<std::string, copy_facts>& copies, epoch_number known) {
   auto highest = known;
   for (const auto& [node, copy] : copies)
     highest = std::max({highest, copy.promised, copy.last.epoch});
-  const auto is_possible = highest <= std::numeric_limits<epoch_number>::max() - forced_epochs;
-  return is_possible ? highest + forced_epochs : 0;
+  return highest;
 }
 
 /// Adds the complete copies; those with the largest position are in sync.
@@ -130,18 +127,19 @@ plan_shard(const repair_input& from, shard_id shard, std::uint32_t min_in_sync) 
   const auto found = from.shards.find(shard);
   const auto* known = found == from.shards.end() ? nullptr : &found->second;
   const auto copies = copies_of(from, shard);
+  const auto name = "shard " + std::to_string(value(shard));
+  const auto highest = highest_epoch(copies, known ? known->value.epoch : 0);
+  if (highest > replication::forceable_epoch_max)
+    return refused(refused_epoch(name, highest));
   shard_record next;
-  next.value.epoch = epoch_beyond(copies, known ? known->value.epoch : 0);
+  next.value.epoch = highest + replication::forced_epochs;
   next.value.version = known ? known->value.version + 1 : first_version(next.value.epoch);
   next.value.min_in_sync = min_in_sync;
   add_copies(next, copies);
-  const auto name = "shard " + std::to_string(value(shard));
   if (next.value.in_sync.empty())
     return refused(name + " has no complete copy on the nodes that have told what they have");
   if (next.nodes.size() != next.wanted.size())
     return refused(name + " has the same copy on two nodes");
-  if (next.value.epoch == 0)
-    return refused("the epoch of " + name + " is too large to be raised");
   return next;
 }
 

@@ -65,7 +65,7 @@ struct repair_plan {
 /// The records anew: of each shard the largest position of the newest epoch wins, in an epoch that
 /// is `forced_epochs` beyond all promises; complete copies that have less are learners. Errors:
 /// `invalid_argument` when a node of the cluster is missing and not named in `without`, when facts
-/// contradict each other, or when a shard has no complete copy.
+/// contradict each other, when a shard has no complete copy, or when its epoch is too large.
 [[nodiscard]] result<repair_plan> plan_repair(const repair_input& from);
 
 } // namespace codeq::cluster

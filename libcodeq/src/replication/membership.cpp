@@ -4,7 +4,6 @@
 #include "base/assert.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace codeq::replication {
 
@@ -33,7 +32,7 @@ membership elect(
 membership force_primary(const membership& old, replica_id replica, epoch_number promised) {
   const auto highest = std::max(old.epoch, promised);
   CODEQ_ASSERT(contains(old.replicas, replica));
-  CODEQ_ASSERT(highest <= std::numeric_limits<epoch_number>::max() - forced_epochs);
+  CODEQ_ASSERT(highest <= forceable_epoch_max);
   auto next = old;
   ++next.version;
   next.epoch = highest + forced_epochs;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/tuning.hpp"
+
 #include <compare>
 #include <cstdint>
 #include <vector>
@@ -58,9 +60,14 @@ struct membership {
 /// How far the epoch rises when an operator sets it: beyond all that any replica can have promised.
 inline constexpr epoch_number forced_epochs = 65'536;
 
+/// The largest epoch that may rise by `forced_epochs`: a token has no bits for an epoch beyond
+/// `tuning::epoch_max`, and one is left for the next election.
+inline constexpr auto forceable_epoch_max =
+  static_cast<epoch_number>(tuning::epoch_max - 1 - forced_epochs);
+
 /// The next value with a replica as the only member, although others may hold acknowledged deltas
-/// that it has not got: an operator has accepted the loss. @pre it is a replica, and the epoch does
-/// not overflow
+/// that it has not got: an operator has accepted the loss. @pre it is a replica, and neither epoch
+/// is beyond `forceable_epoch_max`
 [[nodiscard]] membership
 force_primary(const membership& old, replica_id replica, epoch_number promised);
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/repair.hpp"
 
+#include "base/tuning.hpp"
 #include "cluster/record_json.hpp"
 
 #include <gtest/gtest.h>
-
-#include <limits>
 
 namespace codeq::cluster {
 namespace {
@@ -80,8 +79,21 @@ TEST(Repair, EpochIsBeyondEveryPromiseAndWhatEtcdHas) {
   EXPECT_EQ(plan.shards.at(s0).value.epoch, 12u + 65'536u);
   EXPECT_EQ(plan.shards.at(s0).value.version, 31u);
   EXPECT_EQ(plan.cluster.version, 6u);
-  from.nodes[1].held[s0].promised = std::numeric_limits<std::uint32_t>::max();
-  EXPECT_NE(why(from).find("too large"), std::string::npos);
+}
+
+TEST(Repair, EpochIsOneThatTokensHaveBitsFor) {
+  auto from = two({4, 100}, {3, 1});
+  auto& promised = from.nodes[1].held[s0].promised;
+  promised = static_cast<std::uint32_t>(tuning::epoch_max) - 65'536;
+  EXPECT_EQ(
+    why(from),
+    "the epoch of shard 0 is 16711679, too large to be raised by 65536: the largest epoch is "
+    "16777215");
+
+  --promised;
+
+  const auto shard = plan_repair(from).value().shards.at(s0);
+  EXPECT_LT(shard.value.epoch, tuning::epoch_max) << "one is left for an election";
 }
 
 TEST(Repair, DoubtfulCopyIsPrimaryOnlyIfAllAreDoubtful) {
