@@ -148,8 +148,8 @@ public:
     std::size_t prefetch,
     monotonic_time now);
 
-  /// Claims nothing more and ends in order. Handlers may run for at most `limit`; so long, and for
-  /// at least `tuning::shutdown_max` after the last attempt, reports wait for their answers. A
+  /// Claims nothing more and ends in order. Handlers may run for at most `limit`. Reports wait for
+  /// their answers until then, and for at least `tuning::shutdown_max` after the last attempt. A
   /// second call ends the wait.
   void drain(duration limit);
 
