@@ -76,10 +76,13 @@ private:
   }
 
   /// Its copy is not in sync, and cannot become so: the node is gone, or its disk takes no copy.
-  /// One on a node that is drained may be in sync again in a moment, after a restart.
+  /// After a restart that of any other node may be in sync again in a moment, so while too few are
+  /// in sync none of these is given up.
   [[nodiscard]] bool
   is_vain(const shard_record& shard, const names& held, const std::string& node) const {
-    return !has(held, node) && (state_of(node) == node_state::gone || is_cramped(shard, node));
+    const auto has_enough = held.size() >= view_.copies;
+    return !has(held, node)
+           && (state_of(node) == node_state::gone || (has_enough && is_cramped(shard, node)));
   }
 
   /// Whether another copy may be wanted beside those that are.

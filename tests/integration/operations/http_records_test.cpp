@@ -72,7 +72,7 @@ TEST_F(HttpRecords, OfWebhooksAreReadAgain) {
 
 TEST_F(HttpRecords, ATaskWhoseWebhookIsNotStoredIsAnsweredAsAdded) {
   const std::string task =
-    R"({"queue":"mail","payload":1,"webhook":"https://hooks.example/","key":"k"})";
+    R"({"queue":"mail","payload":1,"webhook":"https://hooks.example/"})";
   const std::string why =
     "its shard did not answer in time; whether the webhook was stored is unknown";
   *unanswered_tenant_ = "codeq.webhooks";
@@ -90,12 +90,24 @@ TEST_F(HttpRecords, ATaskWhoseWebhookIsNotStoredIsAnsweredAsAdded) {
   EXPECT_EQ("created", added.text("outcome"));
   EXPECT_FALSE(added.fields.contains("Retry-After"));
   EXPECT_EQ(200u, (*batch.answered)->status);
-  EXPECT_THAT((*batch.answered)->body, HasSubstr(added.text("id")));
+  EXPECT_THAT((*batch.answered)->body, HasSubstr("\"created\""));
   EXPECT_THAT((*batch.answered)->body, HasSubstr(why));
+}
+
+TEST_F(HttpRecords, ATaskWithAKeyWhoseWebhookIsNotStoredIsToBeSentAgain) {
+  const std::string task =
+    R"({"queue":"mail","payload":1,"webhook":"https://hooks.example/","key":"k"})";
+  *unanswered_tenant_ = "codeq.webhooks";
+  auto one = begin("POST", "/tasks", task);
+  advance(30s);
+  ASSERT_TRUE(one.is_answered());
+  const auto refused = **one.answered;
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_THAT(refused.body, HasSubstr(" was added, but not its webhook: its shard did not answer"));
 
   unanswered_tenant_->clear();
   auto again = post("/tasks", task);
-  EXPECT_EQ(added.text("id"), again.text("id"));
+  EXPECT_EQ("existing", again.text("outcome"));
   EXPECT_EQ("", again.text("webhookError"));
   post("/tasks/" + again.text("id") + "/cancel");
   run();

@@ -172,6 +172,20 @@ TEST_F(CopiesToSmallDisks, CopyOfTheDrainedNodeStaysWhileItRestarts) {
   EXPECT_EQ(wanted().size(), 3u) << "only one other copy is in sync";
 }
 
+TEST_F(CopiesToSmallDisks, CopyOnASmallDiskStaysWhileItsNodeRestarts) {
+  auto& shard = view_.shards.at(shard_id{0});
+  view_.nodes["r0n0"].state = node_state::serving;
+  refuse_tasks("r0n1");
+  step();
+  ASSERT_EQ(targets().size(), 1u);
+  shard.value.primary = *replica_on(shard, "r0n0");
+
+  std::erase(shard.value.in_sync, *replica_on(shard, "r0n1"));
+  step();
+
+  EXPECT_EQ(wanted().size(), 3u) << "only one other copy is in sync";
+}
+
 TEST_F(CopiesToSmallDisks, NoMoreAreWantedThanARecordMayName) {
   for (int i = 2; wanted().size() < replicas_max; ++i) {
     const auto node = "r0n" + std::to_string(i);

@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace codeq::coordinator {
 namespace {
@@ -146,20 +148,27 @@ protected:
     shard_->attach(who, now_);
   }
 
-  /// The peer asks for that many tasks, none of which any peer has asked for. Returns the limit
-  /// that was counted.
-  std::string await(core::peer_id peer, std::size_t tasks) {
+  /// The peer asks for these tasks. Returns those that are not put off.
+  std::vector<sequence> ask(core::peer_id peer, const std::vector<sequence>& tasks) {
     auto request = protocol::await_request::build([&](schema::AwaitRequest::Builder root) {
-      auto seqs = root.initSeqs(static_cast<capnp::uint>(tasks));
+      auto seqs = root.initSeqs(static_cast<capnp::uint>(tasks.size()));
       for (capnp::uint i = 0; i < seqs.size(); ++i)
-        seqs.set(i, next_seq_++);
+        seqs.set(i, tasks[i]);
     });
     const auto command = shard_->read({peer, request}, now_);
-    EXPECT_EQ(command.has_value(), port_.limit.empty());
-    // As if these were tasks of the shard.
-    if (command)
-      for (auto seq : std::get<core::await_tasks>(*command).tasks)
-        options_.state->awaiting[peer].insert(seq);
+    return command ? std::get<core::await_tasks>(*command).tasks : std::vector<sequence>();
+  }
+
+  /// The same of that many tasks, none of which any peer has asked for. Returns the limit that was
+  /// counted.
+  std::string await(core::peer_id peer, std::size_t tasks) {
+    std::vector<sequence> seqs(tasks);
+    std::iota(seqs.begin(), seqs.end(), next_seq_);
+    next_seq_ += tasks;
+    const auto kept = ask(peer, seqs);
+    // As if these were live tasks of the shard.
+    if (port_.limit.empty())
+      options_.state->awaiting[peer].insert(kept.begin(), kept.end());
     return std::exchange(port_.limit, {});
   }
 
@@ -189,6 +198,19 @@ TEST_F(LimitsMetByAwaits, AreThoseOfATenantThatAwaitsHalfOfWhatAllMay) {
   EXPECT_EQ(await(1, 1), "awaited_tasks_of_all_max") << "it counts now and then";
   now_.steady += 100ms;
   EXPECT_EQ(await(1, 1), "");
+}
+
+TEST_F(LimitsMetByAwaits, PutOffOnlyTasksThatHaveNotEnded) {
+  EXPECT_EQ(enqueue("q"), "");
+  sequence live = 0;
+  options_.state->segments.for_each([&](const core::segment& s) { live = s.first; });
+  attach(1, "mallory");
+  attach(2, "mallory");
+  await_half(1);
+  await_half(2);
+
+  EXPECT_EQ(ask(1, {live, next_seq_}), std::vector{next_seq_});
+  EXPECT_EQ(port_.limit, "awaited_tasks_of_all_max");
 }
 
 TEST_F(LimitsMetByAwaits, AreThoseOfAConnectionBeforeThoseOfItsTenant) {

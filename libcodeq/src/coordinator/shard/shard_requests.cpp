@@ -7,10 +7,12 @@
 #include "coordinator/shard/shard.hpp"
 #include "protocol/operator_convert.hpp"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 /// How a shard parses peers' requests.
 namespace codeq::coordinator {
@@ -28,6 +30,17 @@ core::command as_command(Command one) {
 template <class... Commands>
 core::command as_command(std::variant<Commands...>&& any) {
   return std::visit([](auto& one) { return core::command{std::move(one)}; }, any);
+}
+
+/// Removes the tasks that have not ended and returns them.
+std::vector<sequence> take_live(core::shard_state& state, std::vector<sequence>& tasks) {
+  const auto live = std::stable_partition(tasks.begin(), tasks.end(), [&](sequence seq) {
+    const auto* s = core::find_known(state.segments, seq);
+    return !s || is_terminal(s->view(seq).state);
+  });
+  std::vector<sequence> taken(live, tasks.end());
+  tasks.erase(live, tasks.end());
+  return taken;
 }
 
 /// The leases that a malformed message of the gateway is about; empty when they cannot be read.
@@ -304,12 +317,14 @@ shard::read(const peer_request& by, const protocol::await_request& m, const inst
     return std::nullopt;
   }
   // A task that has ended is answered at once.
-  if (!may_read(by.peer) || !take_awaited(by.peer, wanted->tasks.size(), now)) {
+  if (!may_read(by.peer)) {
     put_off(by.peer, wanted->tasks);
     return std::nullopt;
   }
   if (by.sender)
     reply_not_there(by.peer, access::take_foreign(*by.sender, *state_, *wanted));
+  if (!take_awaited(by.peer, wanted->tasks.size(), now))
+    put_off(by.peer, take_live(*state_, wanted->tasks));
   return as_command(std::move(*command));
 }
 

@@ -136,8 +136,14 @@ void enqueue_one(
     auto remembered = [&context, call, added = *added, task, done](const result<void>& ok) {
       if (ok)
         return show_added(context, call, {added, task, false}, done);
-      // An error would have the client add the task once more. The request may be at its deadline,
-      // so the shard is not asked.
+      // A repeat finds the task by its key, and stores the webhook.
+      if (!task->key.empty())
+        return done(error{
+          ok.error().code,
+          "task " + to_string(added.id) + " was added, but not its webhook: "
+            + ok.error().context});
+      // Without a key an error would have the client add the task once more. The request may be at
+      // its deadline, so the shard is not asked.
       auto stored = names_of(added, *task);
       stored.webhook_error = ok.error().context;
       done(std::move(stored));

@@ -39,6 +39,8 @@ void slot_pool::configure(const std::vector<served_queue>& queues, std::size_t s
     } else {
       patterns_.push_back(std::move(*pattern));
       served_patterns_.push_back(served);
+      // It may have idle handlers, but no queue at present.
+      kinds_[served.handler.empty() ? served.queue : served.handler].run_in = served.run_in;
     }
   }
   for (auto& [name, queue] : queues_) {
