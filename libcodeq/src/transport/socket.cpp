@@ -222,7 +222,7 @@ dial(const endpoint& peer, duration timeout, const std::function<bool()>& cancel
     return found.error();
   const auto deadline = steady_clock::now() + timeout;
   auto untried = address_count(found->get());
-  // Of the first address, which is the one that the system prefers.
+  // The errno of the first address, which the system prefers.
   int reason = 0;
   for (const addrinfo* target = found->get(); target != nullptr; target = target->ai_next) {
     // An address that drops packets must leave time for the others.

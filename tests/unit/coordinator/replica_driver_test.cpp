@@ -201,7 +201,7 @@ protected:
     run();
   }
 
-  /// What the second replica says of a copy.
+  /// The state of a copy, as the second replica tells it.
   [[nodiscard]] copy_state state_at_second(const replication::copy_id& id) {
     second_->driver.receive(id_first, copy_question{id, 0}, world_.now);
     return std::get<copy_answer>(second_->sent.back()).state;

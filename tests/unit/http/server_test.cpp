@@ -129,7 +129,7 @@ protected:
     server_ = std::move(*started);
   }
 
-  /// What the server says to a client that sends the text and nothing more.
+  /// The server's response to a client that sends this text and nothing more.
   std::string answers_to(const std::string& text) {
     asio::io_context io;
     tcp::socket client(io);

@@ -268,9 +268,9 @@ private:
 
   /// Requests of one kind for counts, by number.
   struct count_requests {
-    /// Those that the counts which were requested will answer.
+    /// The numbers that are answered with the counts under way.
     std::vector<std::uint64_t> asked;
-    /// Those that came later. The next counts will answer them.
+    /// The numbers that came later. They are answered with the next counts.
     std::vector<std::uint64_t> waiting;
 
     [[nodiscard]] std::size_t size() const { return asked.size() + waiting.size(); }

@@ -169,7 +169,7 @@ void shard::take_kept(const instant& now) {
   if (!kept_look_ || now.steady < *kept_look_)
     return;
   const auto may_answer = port_.may_answer();
-  // Those that are kept again come behind these.
+  // `take` may keep a read again: it goes to the end, and is not looked at in this loop.
   for (auto left = kept_.size(); left > 0; --left) {
     const auto since = *kept_.front().request.kept_since;
     if (!may_answer && now.steady - since < tuning::kept_reads_wait_max)

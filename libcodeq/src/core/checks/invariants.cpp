@@ -24,7 +24,7 @@ namespace codeq::core {
 namespace {
 
 struct recount {
-  /// Those that are no asides.
+  /// Number of segments without asides.
   std::size_t segments = 0;
   std::uint64_t gated = 0;
   std::uint64_t scheduled = 0;

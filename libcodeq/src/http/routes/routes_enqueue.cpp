@@ -55,7 +55,7 @@ struct stored_task {
   bool is_new_answer = true;
 };
 
-/// What is known of a stored task without asking its shard.
+/// The stored task as far as this request names it; its shard is not asked.
 task_detail names_of(const enqueued_task& added, const task_spec& task) {
   task_detail stored;
   stored.status.id = added.id;
