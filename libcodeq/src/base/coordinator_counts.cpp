@@ -2,6 +2,7 @@
 #include "base/coordinator_counts.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace codeq::base {
 
@@ -15,6 +16,13 @@ void time_counts::add(const time_counts& other) {
   for (std::size_t i = 0; i < counts.size(); ++i)
     counts[i] += other.counts[i];
   sum_ms += other.sum_ms;
+}
+
+std::optional<duration> time_counts::mean() const {
+  const auto times = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  if (times == 0)
+    return std::nullopt;
+  return duration{sum_ms / static_cast<std::int64_t>(times)};
 }
 
 } // namespace codeq::base

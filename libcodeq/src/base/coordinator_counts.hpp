@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct time_counts {
 
   void add(duration took, std::uint64_t times = 1);
   void add(const time_counts& other);
+
+  /// The mean, rounded down; empty when nothing was counted.
+  [[nodiscard]] std::optional<duration> mean() const;
 };
 
 /// Counts of one queue.

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -92,11 +91,8 @@ duration time_for(std::uint64_t tasks, std::uint64_t at_once, duration one) {
 
 /// The mean run time of the queue's tasks since the start of the process; 0: unknown.
 duration mean_run_of(const queue_state& queue) {
-  if (!queue.activity.times)
-    return duration{0};
-  const auto& run = queue.activity.times->run;
-  const auto runs = std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0});
-  return duration{runs == 0 ? 0 : run.sum_ms / static_cast<std::int64_t>(runs)};
+  const auto* times = queue.activity.times.get();
+  return times ? times->run.mean().value_or(duration{0}) : duration{0};
 }
 
 /// The time in which a key starts the tasks that it holds, at the earliest: a cost is at least 1.
