@@ -24,6 +24,7 @@ POST /tasks/batch/results | GET /tasks/:id | GET /tasks/:id/result | GET /tasks/
 GET /tasks/:id/events | GET /tasks | POST /tasks/:id/cancel | POST /tasks/:id/promote
 GET /queues/:queue/keys/:key | POST /queues/:queue/keys/:key/cancel
 POST /queues/:queue/keys/:key/promote | GET /admin/queues | GET /admin/queues/:queue
+GET /autoscale
 POST /admin/queues/:queue/pause | POST /admin/queues/:queue/resume
 POST /admin/queues/:queue/purge | GET /admin/queues/:queue/settings
 PUT /admin/queues/:queue/settings | GET /admin/dead | GET /admin/dead/summary
@@ -232,6 +233,9 @@ class Curl(cluster.ClusterTest):
 
     def queue_routes(self):
         self.case("GET /admin/queues", "own", 200, "codeq:q:q:a:pending:0", bearer="admin")
+        self.case("GET /autoscale", "own", 200, '"wantedSlots":', bearer="worker",
+                  path="/autoscale?queue=q&within=30s")
+        self.case("GET /autoscale", "no queue", 400, "'queue' is required", bearer="producer")
         self.task(queue="purged")
         for route, queue, good in (
                 ("GET /admin/queues/:queue", "q", '"inProgress"'),

@@ -13,10 +13,10 @@ from gateway import BASE, Gateway
 APP = "https://app.example:8443"
 OTHER = "https://other.example"
 TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# Operations by the state that the task in their path or body has to be in.
+# Operations by the state that the task in their path, query or body has to be in.
 LEASED = {"extendLease", "reportProgress", "saveCheckpoint", "abandonTask", "nackTask",
           "reportResult", "reportResults"}
-ENDED = {"showResult"}
+ENDED = {"showResult", "showDemand"}
 # Examples of topics that need one.
 TOPICS = {"same", "updated", "topic", "deleted"}
 # Names of examples that need the limit and the schedule of the examples.
@@ -143,7 +143,7 @@ class HttpMethods(cluster.ClusterTest):
         for path, names in (
                 ("/tasks/x/complete", "abandon, cancel, checkpoint, events, explain, heartbeat, "
                                       "nack, progress, promote, result"),
-                ("/task", "me, schedules, tasks")):
+                ("/task", "autoscale, me, schedules, tasks")):
             self.assertEqual(
                 {"error": f"not found: no such route; the last part may be {names}; "
                           "/openapi.json lists all routes"},

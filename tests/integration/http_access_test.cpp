@@ -52,6 +52,7 @@ constexpr access_case cases[] = {
   {"PUT", "/admin/queues/q/settings", "a"},
   {"GET", "/admin/queues/q/fairness", "ar"},
   {"GET", "/admin/queues/q/explain", "ar"},
+  {"GET", "/autoscale?queue=q", "pwar"},
   {"GET", "/admin/limits", "ar"},
   {"GET", "/admin/limits/l", "ar"},
   {"PUT", "/admin/limits/l", "a"},

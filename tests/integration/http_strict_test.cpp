@@ -65,6 +65,7 @@ constexpr strict_route routes[] = {
   {"PUT", "/admin/queues/q/settings"},
   {"GET", "/admin/queues/q/fairness", nullptr},
   {"GET", "/admin/queues/q/explain", nullptr},
+  {"GET", "/autoscale", nullptr},
   {"GET", "/admin/limits", nullptr},
   {"GET", "/admin/limits/l", nullptr},
   {"PUT", "/admin/limits/l"},

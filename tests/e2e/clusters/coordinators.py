@@ -158,7 +158,7 @@ class Coordinators(cluster.Cluster):
 
     def missing(self, name, path):
         """What a node's answer says to be missing in it: (coordinators, shards), as texts."""
-        url = f"http://{self.hosts[name]}:{self.http_ports[name]}/v1/codeq/admin/{path}"
+        url = f"http://{self.hosts[name]}:{self.http_ports[name]}/v1/codeq/{path}"
         with urllib.request.urlopen(url, timeout=30) as answer:
             return (answer.headers["Codeq-Missing-Coordinators"],
                     answer.headers["Codeq-Missing-Shards"])

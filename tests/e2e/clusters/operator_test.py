@@ -144,7 +144,7 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
 
         self.assertEqual(200, code)
         # One of them may have no shard any more, since c0 has taken those over.
-        self.assertIn(self.cluster.missing("c0", "queues/q")[0], ("1", "2"))
+        self.assertIn(self.cluster.missing("c0", "admin/queues/q")[0], ("1", "2"))
         missing = set(part["missingShards"])
         # It may have become the primary of others meanwhile.
         self.assertLessEqual(gone, missing)
@@ -166,12 +166,15 @@ class OperatorsOfACluster(coordinators.CoordinatorsTest):
                 {key.rpartition(":")[2]: n for key, n in counts.items() if ":pending:" in key})
             shown = self.cluster.http(name, "GET", "/v1/codeq/admin/queues/q")[1]
             self.assertEqual({"0": 8, "4": 8, "8": 8}, shown["readyByPriority"])
+            demand = self.cluster.http(name, "GET", "/v1/codeq/autoscale?queue=q")[1]
+            self.assertEqual((24, 1), (demand["backlog"], demand["wantedSlots"]))
         stats = json.loads(self.cluster.ctl("--json", "queue", "stats", "q"))
         self.assertEqual({"0": 8, "4": 8, "8": 8}, stats["queues"][0]["ready_by_priority"])
 
     def test_sums_say_which_part_of_the_cluster_they_are_without(self):
         self.cluster.start_all()
-        sums = ("queues", "queues/q", "workers", "audit")
+        sums = ("admin/queues", "admin/queues/q", "admin/workers", "admin/audit",
+                "autoscale?queue=q")
         self.cluster.enqueue("q", "x")
         for path in sums:
             self.assertEqual((None, None), self.cluster.missing("c0", path), path)

@@ -32,7 +32,8 @@ class SettingsOfACluster(coordinators.CoordinatorsTest):
 
     def check_gateway(self, node, away):
         """Reads are answered and say how many shards they lack; a change says where it is made."""
-        for path in ("dead", "queues/q/settings", "queues/q/fairness", "limits"):
+        for path in ("admin/dead", "admin/queues/q/settings", "admin/queues/q/fairness",
+                     "admin/limits"):
             self.assertEqual(str(len(away)), self.cluster.missing(node, path)[1], path)
         code, refused, _ = self.cluster.http(
             node, "PUT", "/v1/codeq/admin/limits/other", {"concurrency": 4}, timeout=30)

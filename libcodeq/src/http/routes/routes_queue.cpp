@@ -10,13 +10,15 @@
 #include "http/routes/bulk_walk.hpp"
 #include "http/routes/queue_parts.hpp"
 #include "http/routes/route_steps.hpp"
+#include "http/routes/slot_demand.hpp"
 #include "http/server/gateway_limits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <utility>
 
-/// Queues, for admins.
+/// Queues, for admins; and for autoscalers, how many slots one needs.
 namespace codeq::http {
 
 namespace {
@@ -28,6 +30,15 @@ void each_own_queue(const base::coordinator_counts& stats, const caller& by, Vis
     if (q.queue.tenant == by.tenant)
       visit(q);
   }
+}
+
+/// The counts of a queue; null: it has no tasks and no settings.
+const base::queue_counts*
+find_counts(const base::coordinator_counts& stats, const queue_address& queue) {
+  auto at = std::find_if(stats.queues.begin(), stats.queues.end(), [&](const auto& q) {
+    return q.queue == queue;
+  });
+  return at == stats.queues.end() ? nullptr : &*at;
 }
 
 /// The ready tasks by priority, without the priorities that have none.
@@ -125,19 +136,13 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
   if (!queue)
     return;
   with_stats(context, call, [call, queue = *queue](const base::coordinator_counts& stats) {
-    base::queue_counts counts;
-    bool exists = false;
-    each_own_queue(stats, *call->by, [&](const base::queue_counts& q) {
-      if (q.queue == queue) {
-        counts = q;
-        exists = true;
-      }
-    });
+    const auto* found = find_counts(stats, queue);
+    const auto counts = found ? *found : base::queue_counts{};
     base::json_writer json;
     json.begin_object()
       .field("command", queue.queue)
       .field("queue", queue.queue)
-      .field("exists", exists)
+      .field("exists", found != nullptr)
       .field("ready", counts.ready)
       .field("held", counts.held)
       .field("delayed", counts.scheduled)
@@ -154,6 +159,30 @@ void show_one(gateway_context& context, const exchange_ptr& call) {
       .field("oldestReadyAgeMs", counts.oldest_ready.count());
     write_priorities(json, counts);
     json.end_object();
+    call->answer(reply(200, json));
+  });
+}
+
+/// Says how many slots a queue needs; a queue without tasks needs none.
+void show_demand(gateway_context& context, const exchange_ptr& call) {
+  const auto& query = call->fields->query;
+  queue_address queue{call->by->tenant, query.text("queue")};
+  if (!call->by->may_use(queue.queue))
+    return call->answer(refusal_of(refuse_command(queue.queue)));
+  auto within = query.period("within").value_or(limits::autoscale_within_default);
+  with_stats(context, call, [call, queue, within](const base::coordinator_counts& stats) {
+    const auto* found = find_counts(stats, queue);
+    const auto counts = found ? *found : base::queue_counts{};
+    const auto demand = demand_of(counts, within);
+    base::json_writer json;
+    json.begin_object()
+      .field("queue", queue.queue)
+      .field("exists", found != nullptr)
+      .field("wantedSlots", demand.wanted_slots)
+      .field("backlog", demand.backlog)
+      .key("runTimeMs");
+    demand.run_time ? json.number(std::int64_t{demand.run_time->count()}) : json.null();
+    json.field("oldestReadyAgeMs", counts.oldest_ready.count()).end_object();
     call->answer(reply(200, json));
   });
 }
@@ -376,7 +405,14 @@ constexpr auto queues_parameters = std::to_array<input_field>({
   {.name = "as", .type = input_type::choice, .choices = queue_forms},
 });
 
-constexpr std::array<route, 9> queue_table{{
+constexpr auto demand_parameters = std::to_array<input_field>({
+  {.name = "queue", .type = input_type::queue, .is_required = true, .refusal = "invalid queue"},
+  {.name = "within",
+   .type = input_type::period,
+   .range = milliseconds_in(limits::autoscale_within_min, limits::autoscale_within_max)},
+});
+
+constexpr std::array<route, 10> queue_table{{
   {.method = "GET",
    .pattern = "admin/queues",
    .who = access::inspect,
@@ -425,6 +461,12 @@ constexpr std::array<route, 9> queue_table{{
    .rate = "admin",
    .run = &change_settings,
    .fields = {.body = {settings_fields}, .need = body_need::required}},
+  {.method = "GET",
+   .pattern = "autoscale",
+   .who = access::any,
+   .rate = "admin",
+   .run = &show_demand,
+   .fields = {.query = demand_parameters}},
 }};
 
 } // namespace

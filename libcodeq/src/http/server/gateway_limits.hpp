@@ -91,6 +91,12 @@ inline constexpr duration wakeup_round = std::chrono::seconds(1);
 inline constexpr duration wakeup_interval_max = std::chrono::hours(1);
 inline constexpr duration wakeup_interval_default = std::chrono::seconds(5);
 
+// Autoscaling.
+/// The time within which the tasks of a queue have to end, when the request does not say it.
+inline constexpr duration autoscale_within_default = std::chrono::minutes(1);
+inline constexpr duration autoscale_within_min = std::chrono::seconds(1);
+inline constexpr duration autoscale_within_max = std::chrono::hours(24);
+
 // Records that the gateway keeps as tasks.
 /// The pause before they are read again after a failure doubles from the one to the other.
 inline constexpr duration record_read_pause_min = std::chrono::seconds(1);
