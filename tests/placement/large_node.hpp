@@ -100,6 +100,8 @@ public:
   void drop_replica(shard_id, replication::replica_id) override {}
   void hand_over(shard_id shard, replication::replica_id to) override;
   void map_changed() override {}
+  void store_format_told(std::uint32_t) override {}
+
   void must_end(const std::string& words) override { world_.fail(words); }
   void needs_repair(const std::string& words) override { world_.fail(words); }
   void note_record(const std::string& words) override { world_.fail(words); }

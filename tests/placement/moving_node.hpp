@@ -88,6 +88,8 @@ public:
   void drop_replica(shard_id shard, replication::replica_id replica) override;
   void hand_over(shard_id shard, replication::replica_id to) override;
   void map_changed() override {}
+  void store_format_told(std::uint32_t) override {}
+
   void must_end(const std::string& words) override;
   void needs_repair(const std::string& words) override;
   void note_record(const std::string& words) override;

@@ -218,6 +218,7 @@ void member::note_change(const catalogue_keys::parsed& key) {
       is_over_ = true;
       return port_.must_end(ok.error().context);
     }
+    port_.store_format_told(known_.cluster()->record.store_format);
     if (map_.shards() == 0)
       map_.set_shards(known_.cluster()->record.shards);
     for (const auto& [shard, known] : known_.shards())

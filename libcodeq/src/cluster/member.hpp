@@ -55,6 +55,8 @@ public:
   virtual void hand_over(shard_id shard, replication::replica_id to) = 0;
   /// The map has changed.
   virtual void map_changed() = 0;
+  /// The format of the cluster's stores. Called when its record is read, and when it changes.
+  virtual void store_format_told(std::uint32_t store_format) = 0;
   /// This process has to end: another one has this node's name, or the cluster's records have a
   /// format that this version does not read.
   virtual void must_end(const std::string& words) = 0;

@@ -132,6 +132,9 @@ struct member_driver::impl final : member_port {
 
   void map_changed() override { events.map_changed(self.map()); }
 
+  void store_format_told(std::uint32_t store_format) override {
+    events.store_format_told(store_format);
+  }
   void must_end(const std::string& words) override { events.must_end(words); }
 
   void needs_repair(const std::string& words) override { events.needs_repair(words); }

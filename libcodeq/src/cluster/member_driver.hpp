@@ -16,6 +16,7 @@ struct member_events {
   std::function<void(shard_id, replication::replica_id)> drop_replica;
   std::function<void(shard_id, replication::replica_id to)> hand_over;
   std::function<void(const cluster_map&)> map_changed;
+  std::function<void(std::uint32_t)> store_format_told = [](std::uint32_t) {};
   /// The process has to end.
   std::function<void(const std::string&)> must_end;
   std::function<void(const std::string&)> needs_repair;

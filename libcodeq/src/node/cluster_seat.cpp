@@ -59,6 +59,7 @@ cluster_seat::cluster_seat(
     options_(options),
     entry_(std::move(entry)),
     places_(std::make_shared<coordinator::served_shards>(entry_.record.shards)) {
+  places_->note_store_format(entry_.record.store_format);
 }
 
 result<std::unique_ptr<cluster_seat>> cluster_seat::take(
@@ -140,6 +141,9 @@ cluster::member_events cluster_seat::events() const {
   };
   events.map_changed = [to = replicas_](const cluster::cluster_map& map) {
     tell(to, [map](replica_hub& hub) { hub.map_changed(map); });
+  };
+  events.store_format_told = [places = places_](std::uint32_t store_format) {
+    places->note_store_format(store_format);
   };
   events.must_end = [](const std::string& words) {
     CODEQ_LOG_ERROR("coordinator stops at once reason=\"{}\"", words);

@@ -57,8 +57,8 @@ class LostEtcd(coordinators.CoordinatorsTest):
         running = self.cluster.start_node("c0")
         wait_until(self.cluster.is_founded, 20, "the cluster")
         record = self.cluster.cluster_record()
-        self.assertEqual(4, record["store_format"])
-        record.update(version=record["version"] + 1, store_format=5)
+        self.assertEqual(5, record["store_format"])
+        record.update(version=record["version"] + 1, store_format=6)
         self.cluster.write_cluster_record(record)
 
         newcomer = self.cluster.start_node("c1")
@@ -66,8 +66,8 @@ class LostEtcd(coordinators.CoordinatorsTest):
         self.assertEqual(2, newcomer.wait(20))
         self.assertEqual(1, running.wait(20))
         for node in newcomer, running:
-            self.assertIn("the stores of the cluster have format 5; this version of "
-                          "codeq-coordinator reads up to 4", node.text())
+            self.assertIn("the stores of the cluster have format 6; this version of "
+                          "codeq-coordinator reads up to 5", node.text())
 
     def test_etcd_that_is_away_is_reported_until_it_answers_again(self):
         self.cluster.start_all()

@@ -53,6 +53,8 @@ struct recorded_port : member_port {
 
   void map_changed() override { ++map_changes; }
 
+  void store_format_told(std::uint32_t format) override { store_format = format; }
+
   void must_end(const std::string& words) override { end = words; }
 
   void needs_repair(const std::string& words) override { repair = words; }
@@ -65,6 +67,7 @@ struct recorded_port : member_port {
   std::vector<std::uint64_t> kept;
   std::uint64_t revoked = 0;
   std::vector<std::pair<std::uint64_t, bool>> told;
+  std::uint32_t store_format = 0;
   std::vector<shard_id> built;
   std::vector<replica_id> dropped;
   std::vector<replica_id> handed_to;

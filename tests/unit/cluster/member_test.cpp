@@ -381,8 +381,12 @@ TEST_F(MemberTest, EndsWhenTheClusterHasAFormatThatItDoesNotRead) {
 
 TEST_F(StoreFormat, IsRaisedByTheControllerWhenAllCoordinatorsReadIt) {
   join();
+  EXPECT_EQ(port_.store_format, 1u);
   control_with("b", 2);
   EXPECT_EQ(stored_format(), 2u);
+  advance(1s);
+  answer_poll();
+  EXPECT_EQ(port_.store_format, 2u);
 }
 
 TEST_F(StoreFormat, StaysWhileACoordinatorReadsNoNewerOne) {

@@ -126,10 +126,16 @@ void expect_equal(const segment& a, const segment& b) {
   EXPECT_EQ(a.key->since, b.key->since);
 }
 
-TEST(SegmentBlock, HoldsEverythingOfItsSegments) {
+/// With each version of blocks that is read.
+class SegmentBlock : public testing::TestWithParam<std::uint64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(
+  Versions, SegmentBlock, testing::Range(block_version_oldest, block_version_newest + 1));
+
+TEST_P(SegmentBlock, HoldsEverythingOfItsSegments) {
   segment_maker maker(test::choose_seed());
   for (int round = 0; round < 50; ++round) {
-    block_builder builder(name_of);
+    block_builder builder(name_of, GetParam());
     std::vector<segment> added;
     for (int i = 0; i <= round; ++i) {
       added.push_back(maker.next());
@@ -151,9 +157,9 @@ TEST(SegmentBlock, HoldsEverythingOfItsSegments) {
   }
 }
 
-TEST(SegmentBlock, FindsTheSegmentOfATask) {
+TEST_P(SegmentBlock, FindsTheSegmentOfATask) {
   segment_maker maker(test::choose_seed());
-  block_builder builder(name_of);
+  block_builder builder(name_of, GetParam());
   std::vector<segment> added;
   for (int i = 0; i < 100; ++i) {
     added.push_back(maker.next());
@@ -170,8 +176,8 @@ TEST(SegmentBlock, FindsTheSegmentOfATask) {
   EXPECT_FALSE(block_reader(packed, queues).next(added.back().first + added.back().count));
 }
 
-TEST(SegmentBlock, LookUpOfATaskBetweenSegmentsReadsNone) {
-  block_builder builder(name_of);
+TEST_P(SegmentBlock, LookUpOfATaskBetweenSegmentsReadsNone) {
+  block_builder builder(name_of, GetParam());
   for (sequence first : {10, 20}) {
     segment s;
     s.first = first;
@@ -193,9 +199,9 @@ TEST(SegmentBlock, LookUpOfATaskBetweenSegmentsReadsNone) {
   EXPECT_FALSE(reader.find(30));
 }
 
-TEST(SegmentBlock, DamagedBytesAreRefusedOrReadAsSomething) {
+TEST_P(SegmentBlock, DamagedBytesAreRefusedOrReadAsSomething) {
   segment_maker maker(test::choose_seed());
-  block_builder builder(name_of);
+  block_builder builder(name_of, GetParam());
   for (int i = 0; i < 20; ++i)
     builder.add(maker.next());
   auto whole = builder.take();
@@ -218,8 +224,8 @@ TEST(SegmentBlock, DamagedBytesAreRefusedOrReadAsSomething) {
   }
 }
 
-TEST(SegmentBlock, UntouchedTaskTakesFewBytes) {
-  block_builder builder(name_of);
+TEST_P(SegmentBlock, UntouchedTaskTakesFewBytes) {
+  block_builder builder(name_of, GetParam());
   constexpr std::uint32_t segments = 256;
   for (std::uint32_t i = 0; i < segments; ++i) {
     segment s;
@@ -232,11 +238,11 @@ TEST(SegmentBlock, UntouchedTaskTakesFewBytes) {
     builder.add(s);
   }
 
-  EXPECT_LE(builder.take().size(), segments * 12);
+  EXPECT_LE(builder.take().size(), segments * (GetParam() == block_version_oldest ? 12 : 3));
 }
 
-TEST(SegmentBlock, TaskThatWaitsForARetryTakesFewBytes) {
-  block_builder builder(name_of);
+TEST_P(SegmentBlock, TaskThatWaitsForARetryTakesFewBytes) {
+  block_builder builder(name_of, GetParam());
   segment s;
   s.first = 1'000'000;
   s.count = s.kept = 1'024;
@@ -257,6 +263,19 @@ TEST(SegmentBlock, TaskThatWaitsForARetryTakesFewBytes) {
   builder.add(s);
 
   EXPECT_LE(builder.take().size(), s.count * 6);
+}
+
+TEST(SegmentBlockVersions, ABlockOfANewerVersionIsRefused) {
+  block_builder builder(name_of, block_version_newest + 1);
+  segment s;
+  s.count = s.kept = 1;
+  s.queue = 7;
+  builder.add(s);
+  const auto packed = builder.take();
+
+  EXPECT_FALSE(block_reader::queues_of(packed));
+  const std::vector<std::uint32_t> queues{7};
+  EXPECT_TRUE(block_reader(packed, queues).failed());
 }
 
 } // namespace

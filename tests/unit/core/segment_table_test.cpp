@@ -114,6 +114,21 @@ TEST_F(SegmentTable, LooksUpWhatIsPackedAsWhatIsNot) {
   EXPECT_FALSE(table_.find(0));
 }
 
+TEST_F(SegmentTable, PacksBlocksOfTheVersionThatIsSet) {
+  table_.set_block_version(block_version_oldest);
+  add(1, 2);
+  add(3, 2);
+  snapshot();
+  EXPECT_EQ(disk_.at(1).packed.view().front(), block_version_oldest);
+  table_.set_block_version(block_version_newest);
+  touch(4, 7);
+  snapshot();
+
+  EXPECT_EQ(disk_.at(1).packed.view().front(), block_version_newest);
+  EXPECT_EQ(table_.find(4)->view(4).attempt, 7);
+  EXPECT_EQ(table_.find(2)->first, 1u);
+}
+
 TEST_F(SegmentTable, LooksUpInAnyOrder) {
   for (sequence first = 1; first <= 12; first += 2)
     add(first, 2);

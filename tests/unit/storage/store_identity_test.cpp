@@ -89,5 +89,10 @@ TEST_F(StoreIdentity, StoreOfAnOlderFormatIsOpenToNoOlderVersionAnyMore) {
   EXPECT_EQ(read_identity(store_)->version, format_version);
 }
 
+TEST(BlockVersion, IsOneThatEveryReaderOfTheFormatReads) {
+  EXPECT_EQ(block_version_of(4), core::block_version_oldest);
+  EXPECT_EQ(block_version_of(format_version), core::block_version_newest);
+}
+
 } // namespace
 } // namespace codeq::storage

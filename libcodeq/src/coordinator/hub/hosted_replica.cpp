@@ -4,6 +4,7 @@
 #include "coordinator/hub/replica_hub.hpp"
 #include "observe/log.hpp"
 #include "replication/bounds.hpp"
+#include "storage/records/record_codec.hpp"
 #include "storage/recovery/recovery.hpp"
 
 #include <caf/actor_cast.hpp>
@@ -231,6 +232,9 @@ void hosted_replica::serve(epoch_number epoch) {
     epoch,
     state->leases.size(),
     (hub_.now() - recovery_began_).count());
+  // A format that is raised later counts from the next time on that the shard is served.
+  state->segments.set_block_version(
+    storage::block_version_of(hub_.options().places->store_format()));
   clock_ = std::make_shared<base::system_clock>(state->at);
   authority_ = std::make_shared<authority>(hub_, *driver_);
   served_ = hub_.options().start_shard(

@@ -41,10 +41,17 @@ public:
   /// Without etcd no shard gets another primary.
   [[nodiscard]] bool etcd_answers() const { return etcd_answers_; }
 
+  /// Called on any thread, as `store_format`.
+  void note_store_format(std::uint32_t store_format) { store_format_ = store_format; }
+
+  /// The format of records that all coordinators of the cluster read.
+  [[nodiscard]] std::uint32_t store_format() const { return store_format_; }
+
 private:
   std::atomic<std::uint64_t> forced_ = 0;
   /// The coordinator starts only when etcd answers.
   std::atomic<bool> etcd_answers_ = true;
+  std::atomic<std::uint32_t> store_format_ = 1;
   std::set<shard_id> here_;
   cluster::cluster_map map_;
 };

@@ -92,17 +92,51 @@ std::uint64_t flags_of(const segment& s) {
   return flags;
 }
 
+void append_head(std::string& out, const segment_head& before, const segment_head& head) {
+  std::uint64_t marks = head.first == before.end() ? follows_directly : 0;
+  marks |= head.count == before.count ? has_same_count : 0;
+  marks |= head.kind == before.kind ? has_same_kind : 0;
+  marks |= head.flags == before.flags ? has_same_flags : 0;
+  marks |= head.enqueued_at == before.enqueued_at ? has_same_enqueue_time : 0;
+  marks |= head.appended == before.appended ? has_same_position : 0;
+  marks |= head.body_bytes == before.body_bytes ? has_same_body_bytes : 0;
+  append_number(out, marks);
+  if ((marks & follows_directly) == 0)
+    append_number(out, head.first - before.end());
+  if ((marks & has_same_count) == 0)
+    append_number(out, head.count);
+  if ((marks & has_same_kind) == 0)
+    append_number(out, head.kind);
+  if ((marks & has_same_flags) == 0)
+    append_number(out, head.flags);
+  if ((marks & has_same_enqueue_time) == 0)
+    append_distance(out, number_of(before.enqueued_at), number_of(head.enqueued_at));
+  if ((marks & has_same_position) == 0)
+    append_distance(out, before.appended, head.appended);
+  if ((marks & has_same_body_bytes) == 0)
+    append_number(out, head.body_bytes);
+}
+
+/// As a block of version 1 has it. `opening`: where the block begins.
+void append_whole_head(
+  std::string& out,
+  const segment_head& opening,
+  const segment_head& before,
+  const segment_head& head) {
+  append_number(out, head.first - before.first);
+  append_number(out, head.count);
+  append_number(out, head.kind);
+  append_number(out, head.flags);
+  append_distance(out, number_of(opening.enqueued_at), number_of(head.enqueued_at));
+  append_distance(out, opening.appended, head.appended);
+  append_number(out, head.body_bytes);
+}
+
 } // namespace
 
 } // namespace codeq::core::block_format
 
 namespace codeq::core {
-
-void block_builder::open(const segment& s) {
-  first_ = last_ = s.first;
-  time_ = s.enqueued_at;
-  position_ = s.appended;
-}
 
 std::size_t block_builder::index_of(const kind& wanted) {
   auto at = std::find(kinds_.begin(), kinds_.end(), wanted);
@@ -111,43 +145,65 @@ std::size_t block_builder::index_of(const kind& wanted) {
   return static_cast<std::size_t>(at - kinds_.begin());
 }
 
-void block_builder::add(const segment& s) {
-  if (segments_ == 0)
-    open(s);
+segment_head block_builder::head_of(const segment& s) {
   auto queue = std::find(queues_.begin(), queues_.end(), s.queue);
   if (queue == queues_.end())
     queue = queues_.insert(queue, s.queue);
-  kind wanted{static_cast<std::uint32_t>(queue - queues_.begin()), s.priority, s.settings};
-  std::string record;
-  append_number(record, s.first - last_);
-  append_number(record, s.count);
-  append_number(record, index_of(wanted));
-  append_number(record, block_format::flags_of(s));
-  append_distance(record, block_format::number_of(time_), block_format::number_of(s.enqueued_at));
-  append_distance(record, position_, s.appended);
-  append_number(record, s.body_bytes);
+  const kind wanted{static_cast<std::uint32_t>(queue - queues_.begin()), s.priority, s.settings};
+  return {
+    s.first,
+    s.count,
+    index_of(wanted),
+    block_format::flags_of(s),
+    s.enqueued_at,
+    s.appended,
+    s.body_bytes};
+}
+
+std::string block_builder::details_of(const segment& s) {
+  std::string details;
   if (s.not_before != timestamp{})
-    append_distance(record, block_format::number_of(time_), block_format::number_of(s.not_before));
+    append_distance(
+      details,
+      block_format::number_of(opening_.enqueued_at),
+      block_format::number_of(s.not_before));
   if (!s.group.empty())
-    append_text(record, s.group);
+    append_text(details, s.group);
   if (s.key) {
-    append_text(record, s.key->name);
-    append_distance(record, position_, s.key->since);
+    append_text(details, s.key->name);
+    append_distance(details, opening_.appended, s.key->since);
   }
   if (s.fairness) {
-    append_text(record, s.fairness->key);
-    append_number(record, s.fairness->weight);
+    append_text(details, s.fairness->key);
+    append_number(details, s.fairness->weight);
   }
   if (s.limits)
-    block_format::append_limits(record, *s.limits);
+    block_format::append_limits(details, *s.limits);
   task_entry before = typical_.value_or(task_entry{});
   for (const auto& e : s.entries) {
     if (!typical_ && e != task_entry{})
       typical_ = before = e;
-    block_format::append_entry(record, before, e);
+    block_format::append_entry(details, before, e);
   }
-  append_text(body_, record);
-  last_ = s.first;
+  return details;
+}
+
+void block_builder::add(const segment& s) {
+  const auto head = head_of(s);
+  if (segments_ == 0)
+    before_ = opening_ = {
+      .first = s.first, .enqueued_at = s.enqueued_at, .appended = s.appended};
+  const auto details = details_of(s);
+  if (version_ == block_version_oldest) {
+    std::string record;
+    block_format::append_whole_head(record, opening_, before_, head);
+    append_text(body_, record + details);
+  } else {
+    block_format::append_head(body_, before_, head);
+    if (block_format::has_details(head.flags))
+      append_text(body_, details);
+  }
+  before_ = head;
   tasks_ += s.count;
   ++segments_;
 }
@@ -155,10 +211,10 @@ void block_builder::add(const segment& s) {
 std::string block_builder::take() {
   std::string block;
   auto typical = typical_.value_or(task_entry{});
-  append_number(block, block_format::version);
-  append_number(block, first_);
-  append_number(block, block_format::number_of(time_));
-  append_number(block, position_);
+  append_number(block, version_);
+  append_number(block, opening_.first);
+  append_number(block, block_format::number_of(opening_.enqueued_at));
+  append_number(block, opening_.appended);
   append_number(block, value(typical.token));
   append_number(block, typical.outcome);
   append_number(block, typical.outcome_index);
@@ -178,7 +234,7 @@ std::string block_builder::take() {
   }
   append_number(block, segments_);
   block += body_;
-  *this = block_builder(std::move(name_of_));
+  *this = block_builder(std::move(name_of_), version_);
   return block;
 }
 

@@ -11,7 +11,17 @@
 /// Constants shared by builder and reader of blocks. Stored on disk, never renumber.
 namespace codeq::core::block_format {
 
-inline constexpr std::uint64_t version = 1;
+// Marks of a segment's head: what is as in the head of the segment before. Seven, so that they take
+// one byte.
+
+/// The segment begins where the one before ends.
+inline constexpr std::uint64_t follows_directly = 1;
+inline constexpr std::uint64_t has_same_count = 2;
+inline constexpr std::uint64_t has_same_kind = 4;
+inline constexpr std::uint64_t has_same_flags = 8;
+inline constexpr std::uint64_t has_same_enqueue_time = 16;
+inline constexpr std::uint64_t has_same_position = 32;
+inline constexpr std::uint64_t has_same_body_bytes = 64;
 
 // Flags of a segment.
 
@@ -25,6 +35,13 @@ inline constexpr std::uint64_t is_replaced = 64;
 inline constexpr std::uint64_t is_copied = 128;
 inline constexpr std::uint64_t has_fairness = 256;
 inline constexpr std::uint64_t has_limits = 512;
+
+/// True when more than the head is stored of a segment with these flags.
+[[nodiscard]] constexpr bool has_details(std::uint64_t flags) noexcept {
+  constexpr auto detailed =
+    is_touched | is_deferred | has_group | has_key | has_fairness | has_limits;
+  return (flags & detailed) != 0;
+}
 
 // Flags of an entry. It is compared with the previous entry of its segment; the first one is
 // compared with the typical entry.

@@ -94,7 +94,46 @@ std::vector<queue_address> read_queues(number_reader& from) {
   return queues;
 }
 
-/// Skips everything before the queues; the content is valid only if `version` is.
+bool is_known(std::uint64_t version) {
+  return version >= block_version_oldest && version <= block_version_newest;
+}
+
+segment_head read_head(number_reader& from, const segment_head& before) {
+  const auto marks = from.number();
+  auto head = before;
+  head.first = before.end();
+  if ((marks & follows_directly) == 0)
+    head.first += from.number();
+  if ((marks & has_same_count) == 0)
+    head.count = from.number();
+  if ((marks & has_same_kind) == 0)
+    head.kind = from.number();
+  if ((marks & has_same_flags) == 0)
+    head.flags = from.number();
+  if ((marks & has_same_enqueue_time) == 0)
+    head.enqueued_at = time_of(from.distance_from(number_of(before.enqueued_at)));
+  if ((marks & has_same_position) == 0)
+    head.appended = from.distance_from(before.appended);
+  if ((marks & has_same_body_bytes) == 0)
+    head.body_bytes = from.number();
+  return head;
+}
+
+/// Of a block of version 1. `opening`: where the block begins.
+segment_head
+read_whole_head(number_reader& from, const segment_head& opening, const segment_head& before) {
+  segment_head head;
+  head.first = before.first + from.number();
+  head.count = from.number();
+  head.kind = from.number();
+  head.flags = from.number();
+  head.enqueued_at = time_of(from.distance_from(number_of(opening.enqueued_at)));
+  head.appended = from.distance_from(opening.appended);
+  head.body_bytes = from.number();
+  return head;
+}
+
+/// Skips everything before the queues; the content is valid only if the version is.
 void skip_to_queues(number_reader& from) {
   constexpr int numbers = 4 + 4 + 6;
   for (int i = 0; i < numbers; ++i)
@@ -109,7 +148,7 @@ namespace codeq::core {
 
 std::optional<std::vector<queue_address>> block_reader::queues_of(std::string_view packed) {
   number_reader from(packed);
-  if (from.number() != block_format::version)
+  if (!block_format::is_known(from.number()))
     return std::nullopt;
   from = number_reader(packed);
   block_format::skip_to_queues(from);
@@ -126,10 +165,12 @@ block_reader::block_reader(std::string_view packed, const std::vector<std::uint3
 
 void block_reader::read_header() {
   number_reader from(packed_);
-  failed_ = from.number() != block_format::version;
-  last_ = from.number();
-  time_ = block_format::time_of(from.number());
-  position_ = from.number();
+  version_ = from.number();
+  failed_ = !block_format::is_known(version_);
+  opening_.first = from.number();
+  opening_.enqueued_at = block_format::time_of(from.number());
+  opening_.appended = from.number();
+  before_ = opening_;
   typical_.token = static_cast<fencing_token>(from.number());
   typical_.outcome = from.number();
   typical_.outcome_index = static_cast<std::uint32_t>(from.number());
@@ -157,29 +198,37 @@ void block_reader::read_header() {
 std::optional<block_reader::place> block_reader::look() {
   if (read_ == segments_ || failed_)
     return std::nullopt;
-  number_reader records(packed_, at_);
+  number_reader from(packed_, at_);
   place found;
-  found.record = records.text();
-  number_reader from(found.record);
-  found.first = last_ + from.number();
-  auto count = from.number();
+  if (version_ == block_version_oldest) {
+    const auto record = from.text();
+    number_reader head(record);
+    found.head = block_format::read_whole_head(head, opening_, before_);
+    failed_ = head.failed();
+    found.details = record.substr(head.at());
+  } else {
+    found.head = block_format::read_head(from, before_);
+    if (block_format::has_details(found.head.flags))
+      found.details = from.text();
+  }
+  found.end_of_record = from.at();
+  const auto count = found.head.count;
   failed_ =
-    records.failed() || from.failed() || count == 0 || count > block_format::segment_tasks_max;
-  found.end_of_record = records.at();
-  found.end = found.first + count;
+    failed_ || from.failed() || count == 0 || count > block_format::segment_tasks_max
+    || found.head.kind >= kinds_.size();
   return failed_ ? std::nullopt : std::optional{found};
 }
 
 void block_reader::pass(const place& at) {
   ++read_;
   at_ = at.end_of_record;
-  last_ = at.first;
-  end_ = at.end;
+  before_ = at.head;
+  end_ = at.head.end();
 }
 
 std::optional<segment> block_reader::next(sequence from) {
   while (auto at = look()) {
-    if (at->end > from)
+    if (at->head.end() > from)
       return read_segment(*at);
     pass(*at);
   }
@@ -187,8 +236,8 @@ std::optional<segment> block_reader::next(sequence from) {
 }
 
 std::optional<segment> block_reader::find(sequence seq) {
-  for (auto at = look(); at && at->first <= seq; at = look()) {
-    if (seq < at->end)
+  for (auto at = look(); at && at->head.first <= seq; at = look()) {
+    if (seq < at->head.end())
       return read_segment(*at);
     pass(*at);
   }
@@ -197,34 +246,31 @@ std::optional<segment> block_reader::find(sequence seq) {
 
 segment block_reader::read_segment(const place& at) {
   pass(at);
-  number_reader from(at.record);
+  const auto& kind = kinds_[at.head.kind];
+  const auto flags = at.head.flags;
   segment s;
-  s.first = at.first;
-  std::ignore = from.number();
-  s.count = static_cast<std::uint32_t>(from.number());
-  auto index = from.number();
-  failed_ = failed_ || index >= kinds_.size();
-  if (failed_)
-    return s;
-  const auto& kind = kinds_[index];
+  s.first = at.head.first;
+  s.count = static_cast<std::uint32_t>(at.head.count);
   s.queue = kind.queue;
   s.priority = kind.priority;
   s.settings = kind.settings;
-  auto flags = from.number();
   s.aside = (flags & block_format::is_aside) != 0;
   s.allow_promotion = (flags & block_format::allows_promotion) != 0;
   s.replaced = (flags & block_format::is_replaced) != 0;
   s.copied = (flags & block_format::is_copied) != 0;
-  s.enqueued_at = block_format::time_of(from.distance_from(block_format::number_of(time_)));
-  s.appended = from.distance_from(position_);
-  s.body_bytes = from.number();
+  s.enqueued_at = at.head.enqueued_at;
+  s.appended = at.head.appended;
+  s.body_bytes = at.head.body_bytes;
+  number_reader from(at.details);
   if ((flags & block_format::is_deferred) != 0)
-    s.not_before = block_format::time_of(from.distance_from(block_format::number_of(time_)));
+    s.not_before =
+      block_format::time_of(from.distance_from(block_format::number_of(opening_.enqueued_at)));
   if ((flags & block_format::has_group) != 0)
     s.group = from.text();
   if ((flags & block_format::has_key) != 0) {
     auto name = from.text();
-    s.key = std::make_unique<held_key>(held_key{std::string(name), from.distance_from(position_)});
+    s.key = std::make_unique<held_key>(
+      held_key{std::string(name), from.distance_from(opening_.appended)});
   }
   if ((flags & block_format::has_fairness) != 0) {
     auto key = from.text();
@@ -240,13 +286,13 @@ segment block_reader::read_segment(const place& at) {
   }
   s.kept = s.count;
   if ((flags & block_format::is_touched) != 0) {
-    s.entries.reserve(std::min<std::size_t>(s.count, at.record.size()));
+    s.entries.reserve(std::min<std::size_t>(s.count, at.details.size()));
     auto previous = typical_;
     for (std::uint32_t i = 0; i < s.count && !from.failed(); ++i)
       s.entries.push_back(block_format::read_entry(from, previous));
     s.kept = static_cast<std::uint32_t>(std::count_if(s.entries.begin(), s.entries.end(), is_kept));
   }
-  failed_ = failed_ || from.failed() || from.at() != at.record.size();
+  failed_ = failed_ || from.failed() || from.at() != at.details.size();
   return s;
 }
 

@@ -12,21 +12,45 @@
 #include <vector>
 
 /// Packed segments with the state of all their tasks. A shard keeps inactive segments in this form,
-/// which needs about ten bytes per task, in memory and on disk. The bodies are stored elsewhere.
+/// which needs three to ten bytes per task, in memory and on disk. The bodies are stored elsewhere.
 ///
 ///   block    = version first time position entry queues kinds segments
 ///   entry    = token outcome outcome_index retry_at shape       what entries are compared with
 ///   shape    = state|flags last_end attempt notes lost refunds
 ///   queues   = count (tenant queue)*
 ///   kinds    = count (queue priority setting*)*
-///   segments = count (size segment)*
-///   segment  = first count kind flags enqueued_at appended body_bytes
-///              [not_before] [group] [key since] [fairness key, weight]
+///   segments = count segment*
+///   segment  = head [size details]
+///   head     = marks [first] [count] [kind] [flags] [enqueued_at] [appended] [body_bytes]
+///   details  = [not_before] [group] [key since] [fairness key, weight] [limits]
 ///              [entry flags and the fields not implied]*
 ///
+/// A head leaves out what the one before implies; details are there if the flags say so. Blocks of
+/// version 1 have, for each segment, a size, a head with all fields, and the details.
+///
 /// All fields are numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens
-/// are distances. Stored on disk: a change of the meaning needs another version.
+/// are distances: of a head, from the one before; of details, and of times and positions of version
+/// 1, from the block's. Stored on disk: a change of the meaning needs another version.
 namespace codeq::core {
+
+/// The versions of blocks that are read.
+inline constexpr std::uint64_t block_version_oldest = 1;
+inline constexpr std::uint64_t block_version_newest = 2;
+
+/// What a block stores of every segment.
+struct segment_head {
+  sequence first = 0;
+  std::uint64_t count = 0;
+  /// Index in the block's kinds.
+  std::uint64_t kind = 0;
+  std::uint64_t flags = 0;
+  timestamp enqueued_at;
+  log_position appended = 0;
+  std::uint64_t body_bytes = 0;
+
+  /// The sequence after the segment's tasks.
+  [[nodiscard]] sequence end() const noexcept { return first + count; }
+};
 
 /// Returns the queue that has this number within the shard.
 using queue_namer = std::function<const queue_address&(std::uint32_t)>;
@@ -34,7 +58,8 @@ using queue_namer = std::function<const queue_address&(std::uint32_t)>;
 /// Packs segments in order.
 class block_builder {
 public:
-  explicit block_builder(queue_namer name_of) : name_of_(std::move(name_of)) {}
+  explicit block_builder(queue_namer name_of, std::uint64_t version = block_version_newest)
+    : name_of_(std::move(name_of)), version_(version) {}
 
   /// @pre `s` comes after the segments added before
   void add(const segment& s);
@@ -44,7 +69,7 @@ public:
   [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }
 
   /// The sequence of the first segment added. @pre there is one
-  [[nodiscard]] sequence first() const noexcept { return first_; }
+  [[nodiscard]] sequence first() const noexcept { return opening_.first; }
 
   /// Returns the block; the builder is empty afterwards.
   [[nodiscard]] std::string take();
@@ -59,16 +84,17 @@ private:
     friend bool operator==(const kind&, const kind&) = default;
   };
 
-  void open(const segment& s);
+  [[nodiscard]] segment_head head_of(const segment& s);
   [[nodiscard]] std::size_t index_of(const kind& wanted);
+  [[nodiscard]] std::string details_of(const segment& s);
 
   queue_namer name_of_;
+  std::uint64_t version_;
   std::uint32_t segments_ = 0;
   std::size_t tasks_ = 0;
-  sequence first_ = 0;
-  sequence last_ = 0;
-  timestamp time_;
-  log_position position_ = 0;
+  /// Where the block begins: what the first head is compared with.
+  segment_head opening_;
+  segment_head before_;
   std::optional<task_entry> typical_;
   std::vector<std::uint32_t> queues_;
   std::vector<kind> kinds_;
@@ -107,12 +133,11 @@ private:
     task_settings settings;
   };
 
-  /// Where a segment's record is, and its tasks.
+  /// A segment that is not read yet.
   struct place {
-    std::string_view record;
+    segment_head head;
+    std::string_view details;
     std::size_t end_of_record = 0;
-    sequence first = 0;
-    sequence end = 0;
   };
 
   void read_header();
@@ -120,7 +145,7 @@ private:
   /// The place of the next segment; empty when there is none.
   [[nodiscard]] std::optional<place> look();
 
-  /// Goes behind the segment that was looked at, which begins after `last_`.
+  /// Goes behind the segment that was looked at.
   void pass(const place& at);
 
   /// Reads a segment and goes behind it.
@@ -131,10 +156,10 @@ private:
   std::uint32_t segments_ = 0;
   std::uint32_t read_ = 0;
   std::size_t at_ = 0;
-  sequence last_ = 0;
   sequence end_ = 0;
-  timestamp time_;
-  log_position position_ = 0;
+  std::uint64_t version_ = 0;
+  segment_head opening_;
+  segment_head before_;
   task_entry typical_;
   std::vector<kind> kinds_;
   bool failed_ = false;

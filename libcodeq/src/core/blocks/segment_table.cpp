@@ -184,7 +184,7 @@ void segment_table::pack_range(
   sequence end,
   const queue_namer& name_of,
   std::vector<segment_block>& blocks) const {
-  block_builder builder(name_of);
+  block_builder builder(name_of, block_version_);
   auto key = from;
   auto finish = [&] {
     if (builder.segments() > 0)

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -130,6 +131,9 @@ public:
 
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_bytes_; }
 
+  /// Of the blocks packed from now on.
+  void set_block_version(std::uint64_t version) { block_version_ = version; }
+
   void set_limits(const paging_limits& limits) { limits_ = limits; }
 
   [[nodiscard]] const paging_limits& limits() const noexcept { return limits_; }
@@ -183,6 +187,7 @@ private:
   void keep_oldest();
 
   paging_limits limits_;
+  std::uint64_t block_version_ = block_version_newest;
   /// Ordered, because a task's segment is the last one that starts at or before it.
   std::map<sequence, segment> unpacked_;
   /// As of the last snapshot; unpacked segments take precedence over their packed form.

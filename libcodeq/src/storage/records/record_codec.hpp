@@ -3,6 +3,7 @@
 
 #include "codeq/result.hpp"
 
+#include "core/blocks/segment_block.hpp"
 #include "core/commands/encoded_tasks.hpp"
 #include "core/commands/event.hpp"
 
@@ -14,8 +15,13 @@
 namespace codeq::storage {
 
 /// The format that this version writes; stores with a newer format are refused. Blocks of format 3
-/// may contain fairness keys, those of format 4 also limits.
-inline constexpr std::uint32_t format_version = 4;
+/// may contain fairness keys, those of format 4 also limits; format 5 has their version 2.
+inline constexpr std::uint32_t format_version = 5;
+
+/// The version of blocks that every coordinator reads that reads `store_format`.
+[[nodiscard]] constexpr std::uint64_t block_version_of(std::uint32_t store_format) noexcept {
+  return store_format < 5 ? core::block_version_oldest : core::block_version_newest;
+}
 
 /// The store's own record.
 struct store_record {
