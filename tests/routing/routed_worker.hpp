@@ -111,6 +111,8 @@ public:
 
   void note_abandoned(const task_id&, fencing_token) override {}
 
+  void note_awaits_answers(std::size_t, duration) override {}
+
   void note_unanswered(std::size_t) override {}
 
 private:

@@ -405,11 +405,11 @@ void worker_process::leave() {
   if (world_.random.faults.hits(300))
     return say_goodbye();
   auto limit = duration{world_.random.faults.between(1'000, 8'000)};
-  box_.send([this, limit] { dispatcher_.drain(limit); });
+  box_.send([this, limit] { dispatcher_.drain(limit, now()); });
   // Sometimes a second request ends the drain early.
   if (world_.random.faults.hits(300))
     process_.after(world_.random.faults.moment(1'000, 4'000'000), [this] {
-      box_.send([this] { dispatcher_.drain(duration{0}); });
+      box_.send([this] { dispatcher_.drain(duration{0}, now()); });
     });
 }
 

@@ -93,7 +93,8 @@ public:
   worker_node& operator=(const worker_node&) = delete;
 
   /// Stops claiming, lets handlers finish within the drain time, gives the remaining tasks back and
-  /// ends the session. Returns when done; a second call from another thread speeds up the first.
+  /// ends the session. Waits in that time for coordinators that do not answer results, and logs a
+  /// warning after 2 s. Returns when done; a second call from another thread speeds up the first.
   void drain();
 
   /// Reads the certificates again for new connections. Errors: `unavailable`; the old certificates

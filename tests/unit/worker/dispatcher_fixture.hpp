@@ -130,6 +130,12 @@ public:
 
   void note_abandoned(const task_id&, fencing_token) override { say("abandoned"); }
 
+  void note_awaits_answers(std::size_t reports, duration longest) override {
+    say(
+      "awaits " + std::to_string(reports) + " answers for " + std::to_string(longest.count())
+      + " ms");
+  }
+
   void note_unanswered(std::size_t) override {}
 
   void say(const std::string& line) { said += line + "\n"; }

@@ -229,7 +229,7 @@ TEST_F(DispatcherAlone, DrainEndsOnceAllReportsAreAnsweredAndTheLinkIsClosed) {
   grant(2);
   said();
 
-  dispatcher_->drain(duration{5'000});
+  dispatcher_->drain(duration{5'000}, now);
   settle();
   EXPECT_EQ(said(), "claim 0\nresults 2 unstarted\n");
   complete(1);
@@ -246,7 +246,7 @@ TEST_F(DispatcherAlone, DrainGivesBackWhatItsHandlersDoNotStop) {
   grant(1);
   said();
 
-  dispatcher_->drain(duration{5'000});
+  dispatcher_->drain(duration{5'000}, now);
   auto draining = port.last_wake;
   dispatcher_->wake(draining, now);
   dispatcher_->wake(draining, now);
@@ -261,13 +261,13 @@ TEST_F(DispatcherAlone, DrainSendsReportsAgainToACoordinatorThatComesBackBeforeT
   start(one_at_a_time());
   grant(1);
   go_down();
-  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000}, now);
   pass(duration{500});
   complete(1);
   said();
 
   pass(duration{25'000});
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(said(), "awaits 1 answers for 27500 ms\n");
   go_up();
   EXPECT_EQ(said(), "results 1\nresume\n");
   answer(1);
@@ -278,22 +278,43 @@ TEST_F(DispatcherAlone, DrainSendsReportsAgainToACoordinatorThatComesBackBeforeT
 TEST_F(DispatcherAlone, DrainEndsWithUnansweredReportsAtItsLimit) {
   start(one_at_a_time());
   grant(1);
-  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000}, now);
   pass(duration{500});
   complete(1);
   said();
 
   pass(duration{29'499});
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(said(), "awaits 1 answers for 27500 ms\n");
   pass(duration{1});
 
   EXPECT_EQ(said(), "close\n");
 }
 
+TEST_F(DispatcherAlone, DrainThatWaitsLongForAnswersIsNotedOnceWithHowLongItGoesOn) {
+  auto options = one_at_a_time();
+  options.slots = 2;
+  start(options);
+  grant(1);
+  grant(2);
+  dispatcher_->drain(duration{30'000}, now);
+  complete(1);
+  pass(duration{4'000});
+  complete(2);
+  said();
+
+  pass(tuning::shutdown_max - duration{1});
+  EXPECT_EQ(said(), "") << "answers may take a moment";
+  pass(duration{1});
+  EXPECT_EQ(said(), "awaits 2 answers for 24000 ms\n");
+  pass(duration{20'000});
+
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(DispatcherAlone, ReportsOfHandlersThatUseTheWholeDrainStillHaveTimeToBeAnswered) {
   start(one_at_a_time());
   grant(1);
-  dispatcher_->drain(duration{2'000});
+  dispatcher_->drain(duration{2'000}, now);
   pass(duration{1'900});
   complete(1);
   said();
@@ -308,13 +329,13 @@ TEST_F(DispatcherAlone, ReportsOfHandlersThatUseTheWholeDrainStillHaveTimeToBeAn
 TEST_F(DispatcherAlone, SecondDrainEndsTheWaitForAnswersAsWell) {
   start(one_at_a_time());
   grant(1);
-  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000}, now);
   complete(1);
   said();
   pass(duration{5'000});
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(said(), "awaits 1 answers for 28000 ms\n");
 
-  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000}, now);
 
   EXPECT_EQ(said(), "close\n");
 }
@@ -322,8 +343,8 @@ TEST_F(DispatcherAlone, SecondDrainEndsTheWaitForAnswersAsWell) {
 TEST_F(DispatcherAlone, ReportsThatFollowASecondDrainDoNotWaitForItsLimit) {
   start(one_at_a_time());
   grant(1);
-  dispatcher_->drain(duration{30'000});
-  dispatcher_->drain(duration{30'000});
+  dispatcher_->drain(duration{30'000}, now);
+  dispatcher_->drain(duration{30'000}, now);
   complete(1);
   said();
 

@@ -195,7 +195,9 @@ actors::dispatcher_actor::behavior_type drive_dispatcher(
     [self](const actors::link_up& up) { self->state.take_link_up(up); },
     [self](const actors::link_down& down) { self->state.take_link_down(down); },
     [self](const actors::links_spawned& spawned) { self->state.take_links(spawned.links); },
-    [self](const actors::drain_request& request) { self->state.hosted().drain(request.limit); },
+    [self](const actors::drain_request& request) {
+      self->state.hosted().drain(request.limit, self->state.now());
+    },
     [self](const actors::dispatcher_flush&) { self->state.hosted().flush(); },
     [self](const actors::attempt_news&) { self->state.hosted().take_news(); },
     [self](const actors::wake_dispatcher& m) {

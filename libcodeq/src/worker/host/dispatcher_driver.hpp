@@ -81,6 +81,7 @@ public:
   void note_over(const task_id& task, fencing_token token) override;
   void note_drain(std::size_t running, duration limit) override;
   void note_abandoned(const task_id& task, fencing_token token) override;
+  void note_awaits_answers(std::size_t reports, duration longest) override;
   void note_unanswered(std::size_t reports) override;
 
 private:

@@ -91,6 +91,14 @@ void dispatcher_driver::note_abandoned(const task_id& task, fencing_token token)
     value(token));
 }
 
+void dispatcher_driver::note_awaits_answers(std::size_t reports, duration longest) {
+  CODEQ_LOG_WARN(
+    "worker waits for answers to its results before it ends unanswered={} longest_ms={} advice=\"a "
+    "second signal ends the wait\"",
+    reports,
+    longest.count());
+}
+
 void dispatcher_driver::note_unanswered(std::size_t reports) {
   CODEQ_LOG_WARN("worker ends with unanswered reports={}", reports);
 }

@@ -97,7 +97,7 @@ void dispatcher::wake(std::uint64_t number, monotonic_time now) {
   else if (number == idle_wake_)
     end_idle(now);
   else if (number == step_wake_)
-    end_step();
+    end_step(now);
   else if (number == limit_wake_)
     limit_wake_ = 0;
   else if (number == retry_wake_)

@@ -149,9 +149,9 @@ public:
     monotonic_time now);
 
   /// Claims nothing more and ends in order. Handlers may run for at most `limit`. Reports wait for
-  /// their answers until then, and for at least `tuning::shutdown_max` after the last attempt. A
-  /// second call ends the wait.
-  void drain(duration limit);
+  /// their answers until then, and for at least `tuning::shutdown_max` after the last attempt; a
+  /// wait that is longer is noted once. A second call ends the wait.
+  void drain(duration limit, monotonic_time now);
 
   /// Number of known queues that patterns match.
   [[nodiscard]] std::size_t adopted_queues() const noexcept { return pool_.adopted(); }
@@ -280,7 +280,7 @@ private:
   void void_credits();
   void stop_all_attempts();
   void abandon_running();
-  void end_step();
+  void end_step(monotonic_time now);
   void advance_drain();
   void close_links();
   void end(result<void> how);
@@ -324,6 +324,7 @@ private:
   std::uint64_t step_wake_ = 0;
   /// The end of the drain's limit. 0: it has passed, or a second call has ended the wait.
   std::uint64_t limit_wake_ = 0;
+  monotonic_time limit_ends_{};
   std::uint64_t retry_wake_ = 0;
   std::uint64_t places_wake_ = 0;
   /// 0: it is not due.

@@ -8,12 +8,12 @@
 /// The drain of a dispatcher.
 namespace codeq::worker {
 
-void dispatcher::drain(duration limit) {
+void dispatcher::drain(duration limit, monotonic_time now) {
   if (step_ == step::draining)
     return stop_all_attempts();
   if (step_ == step::reporting) {
     limit_wake_ = 0;
-    return end_step();
+    return end_step(now);
   }
   if (step_ != step::running)
     return;
@@ -23,6 +23,7 @@ void dispatcher::drain(duration limit) {
   abandon_waiting();
   enter(step::draining, limit);
   limit_wake_ = step_wake_;
+  limit_ends_ = now + limit;
   advance_drain();
 }
 
@@ -62,7 +63,7 @@ void dispatcher::abandon_running() {
   }
 }
 
-void dispatcher::end_step() {
+void dispatcher::end_step(monotonic_time now) {
   switch (step_) {
   case step::draining:
     stop_all_attempts();
@@ -73,6 +74,7 @@ void dispatcher::end_step() {
   case step::reporting:
     // A coordinator that does not answer may come back before the limit has passed.
     if (limit_wake_ != 0) {
+      port_.note_awaits_answers(outbox_.size(), std::max(limit_ends_ - now, duration{0}));
       step_wake_ = std::exchange(limit_wake_, 0);
       break;
     }

@@ -53,6 +53,9 @@ public:
   /// The drain gave back a task whose handler did not stop in time.
   virtual void note_abandoned(const task_id& task, fencing_token token) = 0;
 
+  /// The drain still waits for answers to this number of reports, for at most `longest` from now.
+  virtual void note_awaits_answers(std::size_t reports, duration longest) = 0;
+
   /// The drain ends with this number of unanswered reports.
   virtual void note_unanswered(std::size_t reports) = 0;
 };
