@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codeq/limits.hpp"
 
+#include "worker/handlers/attempt_line.hpp"
 #include "worker/handlers/checkpoint_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
 
 namespace codeq::worker {
@@ -99,6 +101,28 @@ TEST_F(UnsavedCheckpoint, NewConnectionSendsAPostponedOneAtOnce) {
   line.resend();
 
   EXPECT_EQ(take(), "1 a");
+}
+
+TEST(AttemptLine, CheckpointIsProgressUnlessItRepeatsAPostponedOne) {
+  attempt_line line({}, std::make_shared<wake_signal>([] {}));
+  auto take = [&line] {
+    auto said = line.take();
+    return (said.checkpoint ? std::string(said.checkpoint->data.view()) : "")
+           + (said.progressed ? " progressed" : "");
+  };
+  line.save_checkpoint("a", {});
+  EXPECT_EQ(take(), "a progressed");
+
+  line.unsaved().postpone(1);
+  EXPECT_TRUE(line.unsaved().resend_postponed());
+  EXPECT_EQ(take(), "a");
+  line.unsaved().postpone(1);
+  line.unsaved().resend();
+  EXPECT_EQ(take(), "a progressed") << "the connection is new";
+  line.unsaved().postpone(1);
+  line.save_checkpoint("b", {});
+  EXPECT_TRUE(line.unsaved().resend_postponed());
+  EXPECT_EQ(take(), "b progressed");
 }
 
 TEST_F(UnsavedCheckpoint, EndTellsThatNobodyKnows) {

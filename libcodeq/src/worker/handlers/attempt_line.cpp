@@ -80,6 +80,8 @@ attempt_said attempt_line::take() {
   std::lock_guard lock(mutex_);
   auto said = std::exchange(said_, {});
   said.checkpoint = unsaved_.take();
+  // A new connection is told of the progress again, since the earlier one may have lost it.
+  said.progressed = said.progressed || (said.checkpoint && !said.checkpoint->is_repeated);
   return said;
 }
 

@@ -42,6 +42,7 @@ struct progress_line {
 
 /// News of an attempt since it was last read.
 struct attempt_said {
+  /// True also for a checkpoint, unless it repeats a postponed one.
   bool progressed = false;
   /// Requested lease time; zero: none.
   duration extend{0};

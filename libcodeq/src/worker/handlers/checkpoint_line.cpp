@@ -25,7 +25,7 @@ std::optional<checkpoint_line> unsaved_checkpoint::take() {
   std::lock_guard lock(mutex_);
   if (is_postponed_ || !std::exchange(is_unsent_, false))
     return std::nullopt;
-  sent_ = latest_.number;
+  latest_.is_repeated = std::exchange(sent_, latest_.number) == latest_.number;
   return latest_;
 }
 
@@ -33,6 +33,7 @@ void unsaved_checkpoint::resend() {
   std::lock_guard lock(mutex_);
   is_unsent_ = latest_.number != 0;
   is_postponed_ = false;
+  sent_ = 0;
 }
 
 void unsaved_checkpoint::postpone(std::uint32_t number) {

@@ -17,6 +17,8 @@ struct checkpoint_line {
   /// Number of the checkpoint within the attempt, from 1; 0: none.
   std::uint32_t number = 0;
   bytes data;
+  /// It was sent over this connection before, and postponed.
+  bool is_repeated = false;
 };
 
 /// The latest checkpoint of one attempt that is not known to be durable, and the callbacks that
@@ -43,7 +45,8 @@ public:
   /// checkpoint is sent until `resend_postponed`.
   void postpone(std::uint32_t number);
 
-  /// Does the same as `resend` if a checkpoint was postponed. Returns true if there is one to send.
+  /// The latest checkpoint has to be sent if one was postponed. Returns true if there is one to
+  /// send.
   [[nodiscard]] bool resend_postponed();
 
   /// The latest checkpoint that is not known to be durable; number 0: there is none.
@@ -65,7 +68,7 @@ private:
   checkpoint_line latest_;
   bool is_unsent_ = false;
   bool is_postponed_ = false;
-  /// The checkpoint that was sent last.
+  /// The checkpoint that was sent last over this connection; 0: none.
   std::uint32_t sent_ = 0;
   std::vector<waiter> waiters_;
 };

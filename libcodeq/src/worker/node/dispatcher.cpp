@@ -181,7 +181,7 @@ void dispatcher::pass_news_on(monotonic_time now) {
     if (!links_[*link].answers_heartbeats)
       lease.count_from(now);
     by_link[*link].push_back(
-      {{key, lease.seq, lease.phase, true, said.extend},
+      {{key, lease.seq, lease.phase, said.progressed, said.extend},
        std::move(said.line),
        std::move(said.checkpoint)});
   });
