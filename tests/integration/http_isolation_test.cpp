@@ -134,6 +134,36 @@ TEST_F(HttpIsolation, AnEnqueueHoldsItsBytesUntilItEnds) {
   EXPECT_EQ(shares_->used(), 0u);
 }
 
+TEST_F(HttpIsolation, CheckpointsBeyondATenantsBytesAreRefusedAndNameTheLimit) {
+  become_mallory();
+  auto target = "/tasks/" + enqueue("q") + "/checkpoint";
+  claim("q");
+  auto taken = shares_->force("mallory", limits::enqueue_bytes_default / 2);
+
+  auto refused = post(target, R"({"checkpoint":7})");
+
+  EXPECT_EQ(503u, refused.status);
+  EXPECT_THAT(refused.text("error"), HasSubstr("enqueue_bytes_max=268435456"));
+  EXPECT_EQ("1", refused.fields["Retry-After"]);
+  EXPECT_EQ(1u, meter_->counts()["enqueue_bytes_max"]);
+  taken = nullptr;
+  EXPECT_EQ(200u, post(target, R"({"checkpoint":7})").status);
+}
+
+TEST_F(HttpIsolation, ACheckpointHoldsItsBytesUntilItIsDurable) {
+  auto target = "/tasks/" + enqueue("q") + "/checkpoint";
+  claim("q");
+  auto saving = send_along("POST", target, R"({"checkpoint":7})");
+
+  std::uint64_t held = 0;
+  while (!saving.is_answered() && step())
+    held = std::max(held, shares_->used());
+
+  EXPECT_GT(held, tuning::enqueue_overhead_bytes);
+  run();
+  EXPECT_EQ(shares_->used(), 0u);
+}
+
 TEST_F(HttpIsolation, EnqueuesBeyondATenantsPlacesAreRefusedAtOnceAndNameTheLimit) {
   *unanswered_tenant_ = "mallory";
   become_mallory();

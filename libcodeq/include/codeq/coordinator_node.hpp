@@ -109,10 +109,10 @@ struct coordinator_node_options {
   std::size_t connections_max = limits::connections_max;
   /// Maximum number of open connections to the HTTP gateway, shared in the same way.
   std::size_t http_connections_max = limits::http_connections_max;
-  /// Maximum number of bytes of enqueues that are not durable yet, over all connections and HTTP
-  /// requests, and of checkpoints and changes from nodes. Above it, enqueues and changes are
-  /// refused with `overloaded`, and workers send checkpoints again. Shared fairly among tenants:
-  /// each gets at most half.
+  /// Maximum number of bytes of enqueues and checkpoints that are not durable yet, over all
+  /// connections and HTTP requests, and of changes from nodes. Above it, they are refused with
+  /// `overloaded`, and workers send checkpoints again. Shared fairly among tenants: each gets at
+  /// most half.
   std::uint64_t enqueue_bytes_max = limits::enqueue_bytes_default;
   /// Number of threads for lease timers. Sessions and shards run on the thread of the sockets; the
   /// reader, the HTTP gateway and, in `sync`, the journal have threads of their own.

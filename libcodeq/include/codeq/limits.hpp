@@ -317,9 +317,9 @@ inline constexpr std::size_t http_connections_max = 4096;
 /// Maximum number of look-ups in the store that wait for one connection. Beyond it they are refused
 /// with `overloaded`, and the libraries ask again.
 inline constexpr std::size_t lookups_waiting_max = 16'384;
-/// Maximum bytes of enqueues, and of checkpoints and changes from nodes, that are not durable yet,
-/// over all connections, by default. They are held in memory; above it, enqueues and changes are
-/// refused with `overloaded`, and workers send checkpoints again.
+/// Maximum bytes of enqueues and checkpoints, and of changes from nodes, that are not durable yet,
+/// over all connections, by default. They are held in memory; above it, they are refused with
+/// `overloaded`, and workers send checkpoints again.
 inline constexpr std::uint64_t enqueue_bytes_default = 256ull << 20;
 /// Maximum number of bytes that the nodes of all tenants have not read, beyond 64 KiB of each
 /// connection. They are held in the coordinator's memory.

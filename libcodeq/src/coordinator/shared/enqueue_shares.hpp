@@ -15,10 +15,10 @@
 
 namespace codeq::coordinator {
 
-/// Bounds the bytes of enqueues in the coordinator, over all connections and the gateway, and of
-/// checkpoints and changes on connections, from their arrival until they are durable. Tenants share
-/// them fairly. A share is given back by
-/// dropping it, so a connection, request or actor that ends keeps none. Thread-safe.
+/// Bounds the bytes of enqueues and checkpoints in the coordinator, over all connections and the
+/// gateway, and of changes on connections, from their arrival until they are durable. Tenants share
+/// them fairly. A share is given back by dropping it, so a connection, request or actor that ends
+/// keeps none. Thread-safe.
 class enqueue_shares : public std::enable_shared_from_this<enqueue_shares> {
 public:
   explicit enqueue_shares(

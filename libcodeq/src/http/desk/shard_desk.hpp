@@ -308,9 +308,10 @@ public:
   void beat(const lease_heartbeat& said, then<task_detail> done);
 
   /// Saves the checkpoint of a lease for the task's next attempt, and extends the lease. `done` is
-  /// called when it is durable. Errors: `stale_lease`.
-  void
-  save_checkpoint(task_id task, fencing_token token, std::string_view checkpoint, then<void> done);
+  /// called when it is durable. Errors: `stale_lease`; `overloaded` when the task's tenant has used
+  /// up its share of the enqueue bytes, and then the lease is not extended.
+  void save_checkpoint(
+    const task_status& task, fencing_token token, std::string_view checkpoint, then<void> done);
 
   /// Starts a claim, and returns its name for `end_claim_of`.
   std::uint64_t claim(claim_wish wish, claim_events events);
@@ -393,8 +394,13 @@ private:
   void connect_far();
   /// Ends an enqueue whose shard is not reached and did not get it; false for any other.
   bool withdraw_unreached(const enqueue_ticket& ticket);
-  /// Sends a frame of a lease to its shard. Errors: `disconnected` when that is not reached.
-  [[nodiscard]] result<void> send_lease(shard_id shard, const protocol::wire_frame& frame);
+  /// Sends a frame of a lease to its shard, which holds the share until it is durable; in a cluster
+  /// the receiving session takes a share of its own. Errors: `disconnected` when the shard is not
+  /// reached.
+  [[nodiscard]] result<void> send_lease(
+    shard_id shard,
+    const protocol::wire_frame& frame,
+    const coordinator::enqueue_share& share = {});
   /// A bounded read of a shard: `start` begins it, or `fail` ends it.
   struct shard_read {
     std::uint16_t shard = 0;

@@ -286,10 +286,11 @@ void shard_desk::send_lost(const actors::connection_actor& connection) {
 
 // Leases.
 
-result<void> shard_desk::send_lease(shard_id shard, const protocol::wire_frame& frame) {
+result<void> shard_desk::send_lease(
+  shard_id shard, const protocol::wire_frame& frame, const coordinator::enqueue_share& share) {
   if (far_ && !far_->connection_of(shard))
     return far_->unreached(shard);
-  send_frame(value(shard), frame);
+  send_frame(value(shard), frame, share);
   return {};
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/tuning.hpp"
 #include "encoding/limit_structs.hpp"
 #include "encoding/schema_enums.hpp"
 #include "http/desk/claim_driver.hpp"
@@ -113,13 +114,18 @@ void shard_desk::beat(const lease_heartbeat& said, then<task_detail> done) {
 }
 
 void shard_desk::save_checkpoint(
-  task_id task, fencing_token token, std::string_view checkpoint, then<void> done) {
+  const task_status& task, fencing_token token, std::string_view checkpoint, then<void> done) {
   if (stopped_)
     return done(error{errc::going_away, "the coordinator is stopping"});
-  auto frame = make_checkpoint({task, token}, checkpoint).to_wire();
-  if (auto sent = send_lease(task.shard, frame); !sent)
+  const auto request = make_checkpoint({task.id, token}, checkpoint);
+  const auto bytes = request.body().size() + tuning::enqueue_overhead_bytes;
+  const auto share = options_.shares->take(task.tenant, bytes);
+  if (!share)
+    return done(share.error());
+  const auto shard = task.id.shard;
+  if (auto sent = send_lease(shard, request.to_wire(), *share); !sent)
     return done(sent.error());
-  leases_.add_checkpoint({task.shard, task.seq, token}, std::move(done));
+  leases_.add_checkpoint({shard, task.id.seq, token}, std::move(done));
 }
 
 void shard_desk::give_back(const std::vector<granted_lease>& leases) {

@@ -102,7 +102,7 @@ void save_checkpoint(gateway_context& context, const exchange_ptr& call) {
     // An empty checkpoint is none, so that null takes back what was saved.
     auto checkpoint = call->fields->body.raw("checkpoint");
     context.desk.save_checkpoint(
-      task.status.id, token, checkpoint == "null" ? "" : checkpoint, answer_ok(call));
+      task.status, token, checkpoint == "null" ? "" : checkpoint, answer_ok(call));
   });
 }
 
