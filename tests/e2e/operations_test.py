@@ -6,6 +6,7 @@ import time
 import unittest
 
 import cluster
+from access import issuer
 from cluster import wait_until
 from gateway import Gateway
 
@@ -231,6 +232,16 @@ class OperationRights(OperationsTest):
         self.assertEqual(20, self.count("mail")["ready"] + self.count("mail")["dlq"])
 
     def test_it_pauses_when_the_token_is_revoked(self):
+        self.check_that_it_pauses()
+
+    def test_it_pauses_also_beside_jwts(self):
+        keys = self.cluster.path("keys.json")
+        keys.write_text(issuer.key_set(issuer.Key(self.cluster.directory, "k")))
+        self.coordinator.kill()
+        self.start(access=("--tokens", self.cluster.path("tokens"), *issuer.options(keys)))
+        self.check_that_it_pauses()
+
+    def check_that_it_pauses(self):
         self.add_dead("mail", 500)
         operation = self.begin("redrive", rate=100)
         self.wait_for(operation, lambda o: o["done"] >= 50, "it goes on")

@@ -27,6 +27,13 @@ std::shared_ptr<const http::caller> caller_of(std::string_view token) {
   by.sees_all_tenants = parts[2].find('t') != std::string::npos;
   by.is_reader = parts[2].find('r') != std::string::npos;
   by.sees_metrics = by.sees_all_tenants || parts[2].find('m') != std::string::npos;
+  if (parts[2].find('j') != std::string::npos) {
+    security::principal bearer;
+    bearer.subject = by.subject;
+    bearer.tenant = by.tenant;
+    bearer.signing_key = security::token_digest{};
+    by.bearer = std::make_shared<const security::principal>(std::move(bearer));
+  }
   if (parts.size() > 4 && !parts[3].empty()) {
     by.scopes = {};
     if (auto scope = security::parse_scope(parts[3] + ":" + parts[4]))

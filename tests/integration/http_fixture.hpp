@@ -49,8 +49,9 @@ protected:
   };
 
   /// Sets the token of later requests; the default is an admin of tenant `acme`. A token is
-  /// `tenant:subject:roles`, where roles are letters of p, w, a and, for all tenants, t. A worker's
-  /// may be followed by its only scope, `:codeq:claim`, and then by its only `:queue`.
+  /// `tenant:subject:roles`, where roles are letters of p, w, a and, for all tenants, t; j stands
+  /// for a JWT. A worker's may be followed by its only scope, `:codeq:claim`, and then by its only
+  /// `:queue`.
   void use_token(std::string token) { token_ = std::move(token); }
 
   /// Sets the header `Idempotency-Key` of later requests; empty for none.

@@ -496,6 +496,22 @@ TEST_F(RevokedWakeups, ASubscriptionEndsWithTheLastTokenOfItsSubscriber) {
   EXPECT_THAT(get("/tasks?state=ready")["tasks"], Not(HasSubstr(id)));
 }
 
+TEST_F(RevokedWakeups, BesideJwtsASubscriptionEndsOnlyWithATokenOfTheFile) {
+  options_.accepts_jwts = true;
+  restart();
+  use_token("acme:w:w");
+  subscribe("w.example", R"(,"minIntervalSeconds":1)");
+  use_token("acme:jwt:w");
+  subscribe("jwt.example", R"(,"minIntervalSeconds":1)");
+  use_token("acme:root:pwa");
+  enqueue("mail");
+  EXPECT_EQ((calls{"jwt.example mail", "w.example mail"}), called(1s));
+
+  tokens_.pop_back();
+
+  EXPECT_EQ((calls{"jwt.example mail", "jwt.example mail"}), called(2s));
+}
+
 TEST_F(RevokedWakeups, ASubscriberIsNotCalledForAQueueThatItsTokenNoLongerAllows) {
   use_token("acme:w:w");
   subscribe("w.example", R"(,"minIntervalSeconds":1)");

@@ -458,9 +458,8 @@ result<void> coordinator_node::impl::serve_http(const coordinator_node_options& 
     g.actor.replicas = seat->replicas();
   }
   g.actor.who = node::authenticate_by(rights.access);
-  // A subject that is not in the token file may be that of a JWT; its subscriptions end by their
-  // TTL.
-  g.actor.callers_of = node::callers_by(rights.jwt_keys ? nullptr : rights.tokens);
+  g.actor.callers_of = node::callers_by(rights.tokens);
+  g.actor.accepts_jwts = rights.jwt_keys != nullptr;
   g.actor.limit = node::limit_by(rights.limiter, limit_meter);
   g.actor.is_loopback_only = options.development;
   g.actor.cors = http::cors_policy(options.http_cors_origins);

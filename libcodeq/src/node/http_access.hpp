@@ -16,7 +16,8 @@ namespace codeq::node {
 [[nodiscard]] http::authenticate
 authenticate_by(std::shared_ptr<const security::authenticator> access);
 
-/// Finds the callers of the current tokens by tenant and subject. Null `tokens`: an empty function.
+/// Finds the callers of the token file's current tokens by tenant and subject. Null `tokens`: an
+/// empty function.
 [[nodiscard]] http::find_callers callers_by(std::shared_ptr<security::token_source> tokens);
 
 /// Applies the token buckets, which a token shares with its connections to the node port.

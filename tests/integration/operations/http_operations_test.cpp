@@ -296,6 +296,18 @@ TEST_F(HttpOperations, ArePausedWhenTheTokenIsRevoked) {
   EXPECT_EQ("completed 20+0", done(id)) << "with the rights of the user who resumed it";
 }
 
+TEST_F(HttpOperations, OfAJwtGoOnWhenATokenOfTheSameSubjectIsRevoked) {
+  add_dead("mail", 20);
+  use_token("acme:root:pwaj");
+  auto id = start(R"("kind":"redrive","rate":10)");
+  advance(500ms);
+
+  revoked_.insert("root");
+  advance(5s);
+
+  EXPECT_EQ("completed 20+0", done(id));
+}
+
 TEST_F(HttpOperations, OneTooManyIsRefusedUntilAnotherEnds) {
   add_dead("mail", 20);
   std::string first;

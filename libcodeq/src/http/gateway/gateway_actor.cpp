@@ -57,7 +57,10 @@ void gateway_state::start(gateway_actor::pointer self, const gateway_actor_optio
       caf::anon_send(caf::actor_cast<caf::actor>(me), wakeup_answered{number});
   };
   context_.wakeups.start(
-    context_.desk, options.webhooks, options.callers_of, std::move(end_call));
+    context_.desk,
+    options.webhooks,
+    {options.callers_of, options.accepts_jwts},
+    std::move(end_call));
   context_.operations.start(
     context_.desk, options.callers_of, [this](const std::string& tenant, task_id task) {
       context_.webhooks.renew(tenant, task);

@@ -14,6 +14,8 @@ struct gateway_actor_options {
   desk_options desk;
   authenticate who;
   find_callers callers_of{};
+  /// A subject without a token in the token file may be that of a JWT.
+  bool accepts_jwts = false;
   limit_rate limit;
   bool is_loopback_only = false;
   cors_policy cors{};

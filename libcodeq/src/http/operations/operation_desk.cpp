@@ -264,7 +264,8 @@ void operation_desk::list(
 operation_user operation_desk::user_of(const exchange& call) const {
   operation_user by;
   by.remote = call.in.remote;
-  by.is_listed = callers_of_ && !callers_of_(call.by->tenant, call.by->subject).empty();
+  by.is_listed = callers_of_ && !call.by->has_jwt()
+                 && !callers_of_(call.by->tenant, call.by->subject).empty();
   if (by.is_listed || call.by->bearer)
     by.subject = call.by->subject;
   if (call.by->bearer)

@@ -35,6 +35,9 @@ struct caller {
   /// The owner of the token; null in a single-user setup.
   std::shared_ptr<const security::principal> bearer{};
 
+  /// True when the caller has a JWT instead of a token of the token file.
+  [[nodiscard]] bool has_jwt() const noexcept { return bearer && bearer->signing_key; }
+
   /// True when the caller may use routes of that scope, such as `codeq:claim`.
   [[nodiscard]] bool has_scope(std::string_view scope) const;
   [[nodiscard]] bool may_use(std::string_view queue) const;
@@ -43,8 +46,8 @@ struct caller {
 /// Returns the caller of a bearer token; null when the token is not accepted. Called on any thread.
 using authenticate = std::function<std::shared_ptr<const caller>(std::string_view bearer)>;
 
-/// Returns a caller for each accepted token of that tenant and subject. Called on any thread. An
-/// empty function means that there are no tokens.
+/// Returns a caller for each accepted token of the token file that is of that tenant and subject.
+/// Called on any thread. An empty function means that there is no token file.
 using find_callers = std::function<std::vector<std::shared_ptr<const caller>>(
   const std::string& tenant, const std::string& subject)>;
 

@@ -42,11 +42,11 @@ std::string body_of(const wakeup& w, std::optional<timestamp> oldest, timestamp 
 void wakeup_desk::start(
   shard_desk& desk,
   webhook_options options,
-  find_callers callers_of,
+  token_rules tokens,
   std::function<void(std::uint64_t number)> post) {
   desk_ = &desk;
   options_ = std::move(options);
-  callers_of_ = std::move(callers_of);
+  tokens_ = std::move(tokens);
   post_ = std::move(post);
   if (!options_.send)
     return;
@@ -125,12 +125,17 @@ void wakeup_desk::drop(const std::string& id) {
 }
 
 void wakeup_desk::drop_revoked() {
-  if (!callers_of_)
+  if (!tokens_.callers_of)
     return;
-  for (const auto& [tenant, subject] : list_.owners())
-    if (callers_of_(tenant, subject).empty())
+  const auto before = std::exchange(listed_, {});
+  for (const auto& owner : list_.owners()) {
+    const auto& [tenant, subject] = owner;
+    if (!tokens_.callers_of(tenant, subject).empty())
+      listed_.insert(owner);
+    else if (!tokens_.accepts_jwts || before.contains(owner))
       for (const auto& id : list_.of_owner(tenant, subject))
         drop(id);
+  }
 }
 
 void wakeup_desk::close(task_id record) {
@@ -153,12 +158,12 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
   const auto may_wake = [&](const subscription& s, const std::string& name) {
     if (s.expires_at <= desk_->now())
       return false;
-    if (!callers_of_)
+    if (!tokens_.callers_of)
       return true;
     const auto [at, is_new] = known.try_emplace({s.tenant, s.subject});
     if (is_new)
-      at->second = callers_of_(s.tenant, s.subject);
-    return may_claim(at->second, name);
+      at->second = tokens_.callers_of(s.tenant, s.subject);
+    return at->second.empty() ? tokens_.accepts_jwts : may_claim(at->second, name);
   };
   for (auto& due : list_.take_due(ready, desk_->steady_now(), may_wake))
     by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));

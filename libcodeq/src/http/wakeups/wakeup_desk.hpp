@@ -16,7 +16,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace codeq::http {
@@ -37,12 +39,20 @@ public:
     std::function<void(const enqueue_ticket&)> began = [](const enqueue_ticket&) {};
   };
 
+  /// Which tokens subscribers may have.
+  struct token_rules {
+    find_callers callers_of{};
+    /// A subject without a token in the token file may be that of a JWT, whose subscriptions end by
+    /// their time only. It is none if it had a token there a `limits::wakeup_round` ago.
+    bool accepts_jwts = false;
+  };
+
   /// Reads the stored subscriptions. `post` tells the actor, which calls `answered`, that a call
-  /// has ended. A subscription ends with the last token of its subject.
+  /// has ended. A subscription ends when its subject has no token in the token file any more.
   void start(
     shard_desk& desk,
     webhook_options options,
-    find_callers callers_of,
+    token_rules tokens,
     std::function<void(std::uint64_t number)> post);
 
   void stop() {
@@ -110,7 +120,9 @@ private:
 
   shard_desk* desk_ = nullptr;
   webhook_options options_;
-  find_callers callers_of_;
+  token_rules tokens_;
+  /// The owners that had a token in the token file at the last look.
+  std::set<std::pair<std::string, std::string>> listed_;
   std::function<void(std::uint64_t)> post_;
   subscription_list list_;
   /// The tenants' shares of the places for subscriptions and of the simultaneous calls.
