@@ -7,6 +7,7 @@
 #include "base/rfc3339.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -15,20 +16,25 @@ namespace codeq::ctl {
 
 namespace {
 
-/// Parses a time in RFC 3339 after the epoch, which is no bound to a filter, or an age.
-result<timestamp> parse_time(const std::string& text) {
-  constexpr timestamp first{duration{1}};
-  const auto at = base::parse_rfc3339(text);
-  if (at && *at < first)
-    return error{errc::invalid_argument, quote(text) + " is not after 1970"};
-  if (at)
-    return *at;
+/// Parses a time in RFC 3339, or an age. The epoch, which is no bound to a filter, stands for every
+/// time up to it.
+result<timestamp> parse_bound(const std::string& text) {
+  if (auto at = base::parse_rfc3339(text))
+    return std::max(*at, timestamp{});
   if (auto age = base::parse_duration(text))
-    return std::max(wall_time() - *age, first);
+    return std::max(wall_time() - *age, timestamp{duration{1}});
   return error{
     errc::invalid_argument,
     quote(text)
       + " is neither a time such as 2026-05-20T10:00:00Z nor a duration before now such as 2h"};
+}
+
+/// The same for the end of a range, which is after the epoch: nothing is before that.
+result<timestamp> parse_end(const std::string& text) {
+  auto end = parse_bound(text);
+  if (end && *end == timestamp{})
+    return error{errc::invalid_argument, quote(text) + " is not after 1970"};
+  return end;
 }
 
 result<std::pair<std::string, std::string>> parse_header(const std::string& text) {
@@ -38,12 +44,10 @@ result<std::pair<std::string, std::string>> parse_header(const std::string& text
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
-option time_option(const char* name, std::string help, timestamp& target) {
-  return {
-    .name = name,
-    .value = "TIME",
-    .help = std::move(help),
-    .take = config::put_into(target, parse_time)};
+using take_function = std::function<result<void>(const std::string&)>;
+
+option time_option(const char* name, std::string help, take_function take) {
+  return {.name = name, .value = "TIME", .help = std::move(help), .take = std::move(take)};
 }
 
 option header_option(std::map<std::string, std::string>& target) {
@@ -101,9 +105,11 @@ std::vector<option> task_filter_options(task_filter& to) {
     "since",
     "Only tasks enqueued at this time or later: 2026-05-20T10:00:00Z, or 2h for two hours ago "
     "[default: all]",
-    to.enqueued.since));
-  add(
-    time_option("until", "Only tasks enqueued before this time [default: all]", to.enqueued.until));
+    config::put_into(to.enqueued.since, parse_bound)));
+  add(time_option(
+    "until",
+    "Only tasks enqueued before this time [default: all]",
+    config::put_into(to.enqueued.until, parse_end)));
   return options;
 }
 

@@ -373,6 +373,8 @@ TEST_F(HttpOperations, FieldThatTheKindDoesNotHaveIsRefused) {
   EXPECT_THAT(
     refused(R"("kind":"cancel","until":"1970-01-01T00:00:00Z")"),
     HasSubstr(R"('until' is "1970-01-01T00:00:00Z"; it must be after 1970)"));
+  EXPECT_THAT(
+    refused(R"("kind":"cancel","since":"1970-01-01T00:00:00Z")"), HasSubstr("no filter is given"));
   std::string headers = R"("a0":"")";
   for (int i = 1; i < 17; ++i)
     headers += ",\"a" + std::to_string(i) + "\":\"\"";

@@ -340,8 +340,8 @@ TEST(CtlCommandLine, ListTakesEveryFilter) {
     refused({{"list", "--until", "1970-01-01T00:00:00Z"}}),
     "codeqctl: --until: `1970-01-01T00:00:00Z` is not after 1970");
   EXPECT_EQ(
-    refused({{"list", "--order", "random"}}),
-    "codeqctl: --order: `random` is not oldest or newest");
+    run({{"list", "--since", "1970-01-01T00:00:00Z"}}).asked_for.enqueued.since, timestamp{});
+  EXPECT_EQ(refused({{"list", "--order", "x"}}), "codeqctl: --order: `x` is not oldest or newest");
 }
 
 TEST(CtlCommandLine, DeadTakesAgesGroupsErrorsAndADryRun) {

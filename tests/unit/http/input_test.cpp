@@ -47,7 +47,8 @@ constexpr auto fields = std::to_array<input_field>({
    .range = milliseconds_in(1s, 60s)},
   {.name = "size", .type = input_type::seconds, .numbers = sizes},
   {.name = "at", .type = input_type::time, .refusal = "invalid 'at'"},
-  {.name = "since", .type = input_type::past},
+  {.name = "since", .type = input_type::past, .zero_is_unset = true},
+  {.name = "until", .type = input_type::past},
   {.name = "flag", .type = input_type::flag},
   {.name = "color", .type = input_type::choice, .choices = colors},
   {.name = "only", .type = input_type::choice, .choices = only},
@@ -290,11 +291,16 @@ TEST(Input, AgesAreBeforeTheTimeOfTheRequest) {
     why(R"({"since":"soon"})"));
 }
 
-TEST(Input, ATimeOfAFilterIsAfterTheEpochWhichIsNoBound) {
-  for (std::string time : {"1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z"})
+TEST(Input, ARangeMayBeginWithTheEpochWhichIsNoBoundButNotEndThere) {
+  for (std::string time : {"1970-01-01T00:00:00Z", "1969-12-31T23:59:59Z"}) {
     EXPECT_EQ(
-      "'since' is \"" + time + "\"; it must be after 1970", why("{\"since\":\"" + time + "\"}"));
-  EXPECT_EQ("taken", why(R"({"since":"1970-01-01T00:00:01Z"})"));
+      "'until' is \"" + time + "\"; it must be after 1970", why("{\"until\":\"" + time + "\"}"));
+    auto from_start = read("{\"since\":\"" + time + "\"}");
+    ASSERT_TRUE(from_start) << time;
+    EXPECT_FALSE(from_start->has("since"));
+  }
+  EXPECT_TRUE(read(R"({"since":"1970-01-01T00:00:01Z"})")->has("since"));
+  EXPECT_EQ("taken", why(R"({"until":"1970-01-01T00:00:01Z"})"));
 }
 
 TEST(Input, AnOnlyChoiceIsNamedAlone) {

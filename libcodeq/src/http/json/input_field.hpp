@@ -74,7 +74,7 @@ struct input_field {
   /// Answers have this object with several names of one field, which may be sent back: members may
   /// give more than one name of a field if all say the same.
   bool takes_all_names = false;
-  /// The number 0 counts as not given.
+  /// The number 0 counts as not given, and so does a time of type `past` that is not after 1970.
   bool zero_is_unset = false;
   input_range range{};
   /// Numbers outside of `range` but within this one count as the nearest one in `range`.

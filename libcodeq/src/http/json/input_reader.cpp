@@ -78,6 +78,14 @@ std::string describe_known(const std::vector<std::string_view>& known) {
   return "; known: " + names;
 }
 
+/// True for a time from which on a range has everything.
+bool is_unset_time(const input_field& field, const std::string& text) {
+  if (field.type != input_type::past || !field.zero_is_unset)
+    return false;
+  const auto time = base::parse_rfc3339(text);
+  return time && *time <= timestamp{};
+}
+
 } // namespace
 
 result<input> input_reader::read(const json_object& object) {
@@ -278,6 +286,8 @@ result<bool> input_reader::read_text(const given_field& given, input::value& to)
     return false;
   if (is_period)
     return read_period(given, to);
+  if (is_unset_time(*given.field, to.text))
+    return false;
   auto ok = check_text(*given.field, to);
   return ok ? result<bool>(true) : ok.error();
 }

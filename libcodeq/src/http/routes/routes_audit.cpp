@@ -66,7 +66,7 @@ void show_audit(gateway_context& context, const exchange_ptr& call) {
 }
 
 constexpr auto audit_parameters = std::to_array<input_field>({
-  {.name = "since", .type = input_type::past},
+  {.name = "since", .type = input_type::past, .zero_is_unset = true},
   {.name = "after"},
   {.name = "limit",
    .type = input_type::integer,

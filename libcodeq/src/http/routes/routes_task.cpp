@@ -277,7 +277,7 @@ constexpr auto list_tasks_parameters = std::to_array<input_field>({
   {.name = "worker", .range = at_most(limits::http_worker_name_bytes_max)},
   {.name = "header", .type = input_type::text_map, .range = at_most(limits::headers_bytes_max)},
   error_filter_field,
-  {.name = "since", .type = input_type::past},
+  {.name = "since", .type = input_type::past, .zero_is_unset = true},
   {.name = "until", .type = input_type::past},
   order_field,
   limit_field,
