@@ -90,15 +90,13 @@ void shard_replica::promise(epoch_number epoch, monotonic_time now) {
   election_.reset();
   collecting_.reset();
   promising_ = epoch;
-  if (!saving_since_)
-    saving_since_ = now;
+  disk_.begin(now);
   port_.save_promise(epoch);
 }
 
 void shard_replica::promise_saved(epoch_number epoch, monotonic_time now) {
   promised_ = std::max(promised_, epoch);
-  if (promised_ == promising_)
-    saving_since_.reset();
+  disk_.end(is_writing(), now);
   if (epoch == promising_ && collecting_) {
     const auto asked = *std::exchange(collecting_, std::nullopt);
     on_collect(asked, std::get<collect>(asked.content), now);
@@ -152,8 +150,7 @@ void shard_replica::take(const entry& what, monotonic_time now) {
 }
 
 void shard_replica::write(const entry& what, monotonic_time now) {
-  if (!writing_since_)
-    writing_since_ = now;
+  disk_.begin(now);
   log_.append(what.at);
   port_.write(what);
 }
@@ -163,9 +160,7 @@ void shard_replica::written(position at, monotonic_time now) {
   if (is_incomplete_)
     return;
   written_ = at;
-  writing_since_ = now;
-  if (written_ == log_.last())
-    writing_since_.reset();
+  disk_.end(is_writing(), now);
   if (!leads_) {
     if (follows_.epoch == promised_ && promised_ == promising_)
       confirm_to(follows_.primary, 0);
@@ -228,7 +223,8 @@ void shard_replica::on_copy_offer(const envelope& in, const copy_offer& what, mo
   if (preparation_)
     drop_preparation();
   copy_ = what.id;
-  writing_since_.reset();
+  if (!is_writing())
+    disk_.forget_writes();
   port_.take_copy(in.sender, what);
 }
 
@@ -415,11 +411,15 @@ void shard_replica::commit(monotonic_time now) {
     write(e, now);
 }
 
+bool shard_replica::is_writing() const {
+  // What a copy replaces is not waited for.
+  const auto writes_log = !is_incomplete_ && written_ != log_.last();
+  return writes_log || promised_ != promising_;
+}
+
 bool shard_replica::does_disk_hang(monotonic_time now) const {
-  const auto is_late = [now](const std::optional<monotonic_time>& since) {
-    return since && *since + timing::hung_disk < now;
-  };
-  return is_late(writing_since_) || is_late(saving_since_);
+  const auto is_starting = leads_ && !is_serving();
+  return disk_.hangs(now, is_starting ? timing::slow_disk_at_start : timing::slow_disk);
 }
 
 void shard_replica::release_if_disk_hangs(monotonic_time now) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codeq/time.hpp"
+#include "replication/disk_watch.hpp"
 #include "replication/epoch_index.hpp"
 #include "replication/leadership.hpp"
 #include "replication/membership.hpp"
@@ -203,6 +204,8 @@ private:
   void on_append(const envelope& in, const append& what, monotonic_time now);
   void take(const entry& what, monotonic_time now);
   void write(const entry& what, monotonic_time now);
+  /// Whether a write of the log, or of a promise, has not ended.
+  [[nodiscard]] bool is_writing() const;
   [[nodiscard]] bool does_disk_hang(monotonic_time now) const;
   /// Gives up the epoch, if another member may lead the next one.
   void release_if_disk_hangs(monotonic_time now);
@@ -270,10 +273,8 @@ private:
   monotonic_time confirmed_beacon_;
   primary_watch primaries_;
   monotonic_time beat_{};
-  /// Since when the disk has not finished a write of the log.
-  std::optional<monotonic_time> writing_since_;
-  /// Since when it has not saved the promise.
-  std::optional<monotonic_time> saving_since_;
+  /// Its writes of the log and of promises.
+  disk_watch disk_;
   std::uint64_t questions_ = 0;
   std::optional<election> election_;
   std::optional<leadership> leads_;

@@ -31,6 +31,14 @@ inline constexpr duration unconfirmed = 1500ms;
 inline constexpr duration late = 3000ms;
 /// A primary whose disk has not finished a write for so long gives up its epoch, if etcd answers.
 inline constexpr duration hung_disk = 1000ms;
+/// A disk that has been slow has twice the time of its slowest write instead, but at most so long,
+/// with which a fail-over still takes less than 3 s.
+inline constexpr duration slow_disk = 2000ms;
+/// The same for a primary that does not serve yet: longer than two writes of `unconfirmed`, up to
+/// which members stay in the set, since its first write may have to wait for that of another shard.
+inline constexpr duration slow_disk_at_start = 4000ms;
+/// How long it counts that a write was slow.
+inline constexpr duration slow_disk_remembered = 60'000ms;
 /// A copy of which nothing is written for so long is given up; a shorter cut does not make it begin
 /// anew.
 inline constexpr duration copy_silence = 60'000ms;

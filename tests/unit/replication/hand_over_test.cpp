@@ -196,6 +196,40 @@ TEST_F(HandOver, PrimaryWhoseDiskHangsBeforeItServesKeepsItsShardWhileEtcdIsAway
   EXPECT_TRUE(b().is_serving());
 }
 
+TEST_F(HandOver, SlowDisksOfAllMembersEndInOnePrimaryThatStays) {
+  for (auto& one : nodes)
+    one->write_time = 1300ms;
+  const auto epoch = world.value.epoch;
+  nodes[0]->is_away = true;
+
+  pass(12s);
+  ASSERT_TRUE(b().is_serving());
+  EXPECT_EQ(world.value.epoch, epoch + 1) << "the first one that was elected";
+
+  for (int i = 0; i < 3; ++i) {
+    b().propose(std::make_shared<body>(), world.now);
+    pass(4s);
+  }
+  EXPECT_TRUE(b().is_serving());
+  EXPECT_EQ(world.value.epoch, epoch + 1);
+  EXPECT_EQ(b().log().last(), c().log().last());
+}
+
+TEST_F(HandOver, SlowDiskThatHangsCostsNoMoreThanAFailOver) {
+  for (auto& one : nodes)
+    one->write_time = 1300ms;
+  nodes[0]->is_away = true;
+  pass(12s);
+  ASSERT_TRUE(b().is_serving());
+
+  nodes[2]->write_time = 0ms;
+  nodes[1]->hangs = true;
+  b().propose(std::make_shared<body>(), world.now);
+  pass(2900ms);
+
+  EXPECT_TRUE(c().is_serving());
+}
+
 TEST_F(HandOver, MemberWhoseStoreIsDamagedWhileItPromisesDoesNotLead) {
   nodes[1]->hangs = true;
   a().hand_over(id_b);

@@ -36,7 +36,8 @@ struct outside {
   }
 };
 
-/// A replica whose messages, disk and etcd answer at once, and which keeps all its deltas.
+/// A replica whose messages and etcd answer at once, and its disk, too, unless it is slow. It keeps
+/// all its deltas.
 class node final : public replica_port {
 public:
   node(outside& world, replica_id id)
@@ -60,7 +61,7 @@ public:
 
   void save_promise(epoch_number epoch) override {
     if (!hangs)
-      world_.steps.emplace_back([this, epoch] { self_.promise_saved(epoch, world_.now); });
+      end_write([this, epoch] { self_.promise_saved(epoch, world_.now); });
   }
 
   void write(const entry& what) override {
@@ -74,6 +75,12 @@ public:
   void recover_disk() {
     hangs = writes_hang = false;
     end_writes();
+  }
+
+  /// Ends the writes that have taken their time.
+  void end_due_writes() {
+    for (; !ends_.empty() && ends_.front().first <= world_.now; ends_.pop_front())
+      world_.steps.push_back(std::move(ends_.front().second));
   }
 
   void clear_doubt() override {}
@@ -132,6 +139,8 @@ public:
   bool hangs = false;
   /// Its disk ends no write but that of a promise.
   bool writes_hang = false;
+  /// How long its disk takes for each write.
+  duration write_time{0};
   /// etcd's news come before its answer.
   bool is_told_by_watch = false;
   /// Its last answer to a question.
@@ -144,7 +153,12 @@ public:
 private:
   void end_writes() {
     for (auto at : std::exchange(late_, {}))
-      world_.steps.emplace_back([this, at] { self_.written(at, world_.now); });
+      end_write([this, at] { self_.written(at, world_.now); });
+  }
+
+  void end_write(std::function<void()> end) {
+    ends_.emplace_back(world_.now + write_time, std::move(end));
+    end_due_writes();
   }
 
   outside& world_;
@@ -153,6 +167,8 @@ private:
   std::vector<entry> log_;
   /// The deltas whose write has not ended.
   std::vector<position> late_;
+  /// The ends of writes, with their times.
+  std::deque<std::pair<monotonic_time, std::function<void()>>> ends_;
   shard_replica self_;
 };
 
@@ -179,9 +195,11 @@ protected:
   /// Time passes with its ticks.
   void pass(duration length) {
     for (const auto end = world.now + length; world.now < end; world.now += 25ms) {
-      for (auto& one : nodes)
+      for (auto& one : nodes) {
+        one->end_due_writes();
         if (!one->is_away)
           one->self().tick(world.now);
+      }
       world.run();
     }
   }
