@@ -61,6 +61,7 @@ inline constexpr duration hand_over_hold_max = 30s;
 /// long each waits: longer than a fail-over takes.
 inline constexpr duration kept_reads_look_interval = 50ms;
 inline constexpr duration kept_reads_wait_max = 3s;
+/// The bytes of the reads that one shard keeps; tenants share them fairly.
 inline constexpr std::size_t kept_reads_bytes_max = 4u << 20;
 /// Memory that a kept read occupies in addition to its body.
 inline constexpr std::size_t kept_read_overhead_bytes = 1024;

@@ -102,6 +102,25 @@ protected:
 
   void show(std::uint64_t number, core::peer_id by = client) { ask_queue(by, number, false); }
 
+  /// Reads until one is refused. Returns the number of the others.
+  std::uint64_t show_all(core::peer_id by) {
+    port_.answers.clear();
+    std::uint64_t number = 0;
+    while (port_.answers.empty() && number < 10'000)
+      show(++number, by);
+    EXPECT_EQ(port_.answers, std::to_string(number) + ":unavailable ");
+    port_.answers.clear();
+    return number - 1;
+  }
+
+  void attach(core::peer_id peer, const std::string& tenant) {
+    security::principal bearer;
+    bearer.tenant = tenant;
+    peer_attached who{peer};
+    who.bearer = std::make_shared<const security::principal>(std::move(bearer));
+    shard_->attach(who, now_);
+  }
+
   /// Waits for the end of the task.
   void await() {
     const auto request =
@@ -130,6 +149,7 @@ protected:
 
   static constexpr core::peer_id worker = 1;
   static constexpr core::peer_id client = 2;
+  static constexpr core::peer_id neighbour = 3;
 
   lone_port port_;
   shard_options options_;
@@ -251,16 +271,37 @@ TEST_F(FewReplicas, ReadIsRefusedWhenAFailOverWouldBeOver) {
 TEST_F(FewReplicas, ReadsThatWaitAreBounded) {
   set_primary(false);
 
-  std::uint64_t number = 0;
-  while (port_.answers.empty() && number < 10'000)
-    show(++number);
-  EXPECT_EQ(port_.answers, std::to_string(number) + ":unavailable ");
-  EXPECT_GT(number, 2000u);
-  port_.answers.clear();
+  EXPECT_GT(show_all(client), 1000u);
   port_.is_primary = true;
   stay_awake(100ms);
 
   EXPECT_TRUE(port_.answers.starts_with("queue 1 queue 2 queue 3 ")) << port_.answers;
+}
+
+TEST_F(FewReplicas, ReadsOfOneTenantThatWaitLeaveRoomForAnother) {
+  set_primary(false);
+  attach(client, "mallory");
+  attach(neighbour, "acme");
+
+  const auto of_one = show_all(client);
+  show(1, neighbour);
+  EXPECT_EQ(port_.answers, "");
+  port_.is_primary = true;
+  stay_awake(100ms);
+
+  EXPECT_TRUE(port_.answers.ends_with("queue " + std::to_string(of_one) + " queue 1 "));
+}
+
+TEST_F(FewReplicas, ReadsThatHaveWaitedLeaveTheRoomOfTheirTenant) {
+  set_primary(false);
+  attach(client, "acme");
+  const auto all = show_all(client);
+
+  shard_->detach(client, now_);
+  attach(client, "acme");
+  EXPECT_EQ(show_all(client), all) << "the peer has left";
+  stay_awake(4s);
+  EXPECT_EQ(show_all(client), all) << "they were refused";
 }
 
 TEST_F(FewReplicas, ReadOfAPeerThatLeavesIsForgotten) {

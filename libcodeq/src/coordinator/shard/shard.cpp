@@ -167,7 +167,8 @@ void shard::detach(core::peer_id peer, const instant& now) {
   queue_watchers_.erase(peer);
   std::erase_if(kept_, [&](const kept_read& one) {
     const auto is_of_peer = one.request.peer == peer;
-    kept_bytes_ -= is_of_peer ? one.bytes : 0;
+    if (is_of_peer)
+      kept_bytes_.give_back(one.tenant, one.bytes);
     return is_of_peer;
   });
   decide(core::detach_peer{peer}, now);

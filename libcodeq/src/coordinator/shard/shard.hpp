@@ -25,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -314,7 +315,7 @@ private:
   /// all news of work have been sent, and the answer says when the shard grants nothing.
   [[nodiscard]] bool may_read(core::peer_id peer) const;
   /// Keeps a read of that size until it may be answered. Errors: `unavailable` when it has waited
-  /// too long, or too many wait.
+  /// too long, or too many of its tenant wait.
   [[nodiscard]] result<void> keep(const peer_request& by, std::size_t bytes, const instant& now);
   /// Takes the kept reads again that may be answered now, or have waited too long.
   void take_kept(const instant& now);
@@ -354,6 +355,8 @@ private:
   struct kept_read {
     peer_request request;
     std::size_t bytes = 0;
+    /// Whose share of the bytes it uses.
+    std::string tenant;
   };
 
   /// A backfill that waits for its turn.
@@ -518,7 +521,7 @@ private:
   std::size_t timers_ = 0;
   std::unordered_map<core::peer_id, peer> peers_;
   std::deque<kept_read> kept_;
-  std::size_t kept_bytes_ = 0;
+  base::fair_share kept_bytes_{tuning::kept_reads_bytes_max};
   /// When to look at them; empty when there are none.
   std::optional<monotonic_time> kept_look_;
   /// For each peer that watches queues: `shard_state::queues_created` when it was sent the last

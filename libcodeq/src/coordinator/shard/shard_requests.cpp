@@ -151,14 +151,14 @@ result<void> shard::keep(const peer_request& by, std::size_t bytes, const instan
   const auto since = by.kept_since.value_or(now.steady);
   const auto size = bytes + tuning::kept_read_overhead_bytes;
   const auto is_late = now.steady - since >= tuning::kept_reads_wait_max;
-  if (is_late || kept_bytes_ + size > tuning::kept_reads_bytes_max)
+  const std::string tenant(owner_of(by.peer));
+  if (is_late || !kept_bytes_.take(tenant, size))
     return error{
       errc::unavailable,
       "the other replicas of shard " + std::to_string(value(state_->id))
         + " do not answer, so that another coordinator may serve it"};
-  kept_.push_back({by, size});
+  kept_.push_back({by, size, tenant});
   kept_.back().request.kept_since = since;
-  kept_bytes_ += size;
   if (!kept_look_)
     kept_look_ = now.steady + tuning::kept_reads_look_interval;
   arm(now);
@@ -176,7 +176,7 @@ void shard::take_kept(const instant& now) {
       break;
     const auto next = std::move(kept_.front());
     kept_.pop_front();
-    kept_bytes_ -= next.bytes;
+    kept_bytes_.give_back(next.tenant, next.bytes);
     take(next.request, now);
   }
   kept_look_.reset();
