@@ -342,6 +342,35 @@ TEST_F(EtcdClient, AnotherEtcdIsRecognised) {
   EXPECT_NE(client->replaced_because(), "");
 }
 
+TEST_F(EtcdClient, MemberOfAnotherEtcdIsPassedByAndToldOnce) {
+  test::etcd_cluster other(1);
+  waiting_client of_other(other.urls());
+  wait_for(other, of_other);
+  waiting_client first(etcd_->urls());
+  ASSERT_TRUE(first.read(range_of_prefix("k")));
+  // The same member under two URLs.
+  test::tcp_proxy proxy(etcd_->port(0));
+  test::channel<std::string> told;
+  client::options how;
+  how.members = parse_member_urls(
+                  other.url(0) + "," + etcd_->url(0) + ",http://127.0.0.1:"
+                  + std::to_string(proxy.port()))
+                  .value();
+  how.known = first->known();
+  how.member_changed = [&](const member_url& member, const std::string& foreign_because) {
+    told.push(to_string(member) + " " + foreign_because);
+  };
+  waiting_client client(std::move(how));
+
+  EXPECT_EQ(client.decide({"beside", std::nullopt, "one"}).end, swap_end::applied);
+  EXPECT_EQ(client.decide({"beside", "one", "two"}).end, swap_end::applied);
+
+  const auto line = told.pop();
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->starts_with(other.url(0) + " it has cluster id ")) << *line;
+  EXPECT_FALSE(told.pop(0ms));
+}
+
 TEST_F(EtcdClient, RestoredEtcdIsRecognisedByADecision) {
   waiting_client first(etcd_->urls());
   first.decide({"restored", std::nullopt, "x"});

@@ -52,7 +52,13 @@ engine::errand make_errand(
 
 struct client::impl {
   explicit impl(options how)
-    : core(io, {std::move(how.members), std::move(how.tls), how.call_limit}, how.known),
+    : core(
+        io,
+        {std::move(how.members),
+         std::move(how.tls),
+         how.call_limit,
+         std::move(how.member_changed)},
+        how.known),
       known(how.known) {}
 
   template <class Action>

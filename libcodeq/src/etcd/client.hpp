@@ -31,6 +31,8 @@ public:
     header known{};
     /// A call without an answer is over after this time.
     duration call_limit = limits::call;
+    /// Called once for each change, on the client's thread. May be empty.
+    etcd::member_changed member_changed{};
   };
 
   explicit client(options how);

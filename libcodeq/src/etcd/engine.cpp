@@ -105,7 +105,7 @@ private:
     }
     const auto& at = std::get<std::optional<header>>(reading);
     const auto verdict =
-      at ? owner_.history_.note(member, *at, what_.is_decision, one.revision_at_sending)
+      at ? owner_.judge(member, *at, what_.is_decision, one.revision_at_sending)
          : history::verdict::fits;
     if (verdict == history::verdict::replaced)
       return finish(error{
@@ -221,6 +221,18 @@ void engine::note_end(const std::shared_ptr<running>& ended) {
   auto next = std::move(waiting_.front());
   waiting_.pop_front();
   start(std::move(next));
+}
+
+history::verdict engine::judge(
+  std::size_t member, const header& answer, bool is_decision, std::uint64_t at_sending) {
+  const auto verdict = history_.note(member, answer, is_decision, at_sending);
+  const auto news = history_.take_news(member);
+  if (news == history::news::none || !members_.changed)
+    return verdict;
+  const auto is_foreign = news == history::news::foreign;
+  members_.changed(
+    members_.urls[member], is_foreign ? history_.foreign_words(member) : std::string());
+  return verdict;
 }
 
 std::shared_ptr<connection> engine::open(std::size_t member) {

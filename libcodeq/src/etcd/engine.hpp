@@ -36,6 +36,8 @@ public:
     /// Null without TLS.
     std::shared_ptr<security::tls_source> tls;
     duration call_limit{};
+    /// May be empty.
+    member_changed changed{};
   };
 
   engine(boost::asio::io_context& io, members members, header known);
@@ -59,6 +61,10 @@ public:
   /// Errors: `overloaded`; `timeout` without an answer; `invalid_argument` or `unauthorized` when
   /// etcd refuses; `incompatible_store` when it is not the etcd that is known.
   void run(errand what);
+
+  /// Judges a member's answer as `history::note` does, and says what it shows of the member.
+  [[nodiscard]] etcd::history::verdict judge(
+    std::size_t member, const header& answer, bool is_decision, std::uint64_t at_sending);
 
   [[nodiscard]] std::shared_ptr<connection> open(std::size_t member);
 

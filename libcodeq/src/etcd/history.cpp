@@ -23,6 +23,17 @@ history::verdict history::note(
   return verdict::fits;
 }
 
+history::news history::take_news(std::size_t member) {
+  // Until it is known which cluster is etcd's, no member is known to be of another one.
+  if (known_.cluster_id == 0 || !replaced_because().empty())
+    return news::none;
+  const auto is_foreign = told_[member] != 0 && told_[member] != known_.cluster_id;
+  if (is_foreign == is_noted_foreign_[member])
+    return news::none;
+  is_noted_foreign_[member] = is_foreign;
+  return is_foreign ? news::foreign : news::own;
+}
+
 std::string history::foreign_words(std::size_t member) const {
   const auto told = "it has cluster id " + std::to_string(told_[member]);
   if (known_.cluster_id == 0)

@@ -28,7 +28,8 @@ public:
 
   /// All zero when none is known: then it is the one of which half of the members are, so that a
   /// member that has lost its data is not taken for etcd. @pre members > 0
-  history(header known, std::size_t members) : known_(known), told_(members) {}
+  history(header known, std::size_t members)
+    : known_(known), told_(members), is_noted_foreign_(members) {}
 
   /// Judges a member's answer. `at_sending` is `known().revision` when its request was sent. Only a
   /// decision shows that etcd itself is older: a member may tell an old value in any other answer.
@@ -36,6 +37,18 @@ public:
     std::size_t member, const header& answer, bool is_decision, std::uint64_t at_sending);
 
   [[nodiscard]] const header& known() const { return known_; }
+
+  /// What the last answer of a member has shown of it.
+  enum class news : std::uint8_t {
+    none,
+    /// It belongs to another cluster than the one that is known.
+    foreign,
+    /// It belongs to the known one again.
+    own,
+  };
+
+  /// Each change is returned once; none while answers are `replaced`.
+  [[nodiscard]] news take_news(std::size_t member);
 
   /// For an operator: why the member's last answer was `foreign`.
   [[nodiscard]] std::string foreign_words(std::size_t member) const;
@@ -52,6 +65,8 @@ private:
   header known_;
   /// The cluster id of each member's last answer; 0 before the first one.
   std::vector<std::uint64_t> told_;
+  /// The members whose last news were `foreign`.
+  std::vector<bool> is_noted_foreign_;
   std::string forgotten_because_;
 };
 

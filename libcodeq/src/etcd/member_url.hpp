@@ -3,6 +3,7 @@
 
 #include "codeq/result.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ struct member_url {
 
   bool operator==(const member_url&) const = default;
 };
+
+/// Called with a reason when a member is found to belong to another etcd than the known one, and
+/// without a reason when it belongs to the known one again.
+using member_changed = std::function<void(const member_url&, const std::string& foreign_because)>;
 
 /// `http[s]://HOST:PORT`, the value of the `Host` field without the scheme.
 [[nodiscard]] std::string to_string(const member_url& url);

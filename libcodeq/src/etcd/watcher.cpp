@@ -55,7 +55,7 @@ struct watcher::impl : std::enable_shared_from_this<impl> {
     if (!line)
       return cut(line.error().context);
     // A watch may be of a member that lags, but never of another etcd.
-    const auto verdict = owner.history().note(member, line->at, false, 0);
+    const auto verdict = owner.judge(member, line->at, false, 0);
     if (verdict == history::verdict::foreign)
       return cut(owner.history().foreign_words(member));
     if (verdict == history::verdict::replaced)

@@ -51,6 +51,17 @@ credentials credentials_of(const coordinator_node_options& options) {
   return access;
 }
 
+void log_etcd_member(const etcd::member_url& member, const std::string& foreign_because) {
+  if (foreign_because.empty())
+    CODEQ_LOG_INFO("member of etcd belongs to the known etcd again url={}", to_string(member));
+  else
+    CODEQ_LOG_WARN(
+      "member of etcd belongs to another etcd, its answers are skipped url={} reason=\"{}\" "
+      "advice=\"has it lost its data, or is --etcd wrong?\"",
+      to_string(member),
+      foreign_because);
+}
+
 } // namespace
 
 cluster_seat::cluster_seat(
@@ -181,6 +192,7 @@ result<void> cluster_seat::join() {
   auto etcd = etcd_options(options_);
   if (!etcd)
     return etcd.error();
+  etcd->member_changed = &log_etcd_member;
   cluster::member_options member;
   member.cluster = options_.cluster.name;
   member.node = name_in_cluster(options_);

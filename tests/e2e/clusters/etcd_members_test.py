@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of three members of etcd comes back without its data, and so as an etcd of its own."""
 
+import re
 import unittest
 
 import cluster
@@ -75,6 +76,12 @@ class EtcdMembers(cluster.ClusterTest):
 
         wait_until(lambda: "coordinator joins its cluster" in node.text(), 20, "it joins")
         self.assertNotIn("has founded its cluster", node.text())
+
+        def warnings():
+            return re.findall(r"member of etcd belongs to another etcd.* url=(\S+)", node.text())
+
+        wait_until(warnings, 20, "it says that e0 counts for nothing")
+        self.assertEqual([self.cluster.urls["e0"]], warnings())
 
 
 if __name__ == "__main__":

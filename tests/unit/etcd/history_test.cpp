@@ -7,6 +7,7 @@ namespace codeq::etcd {
 namespace {
 
 using verdict = history::verdict;
+using news = history::news;
 
 /// An etcd of one member that is known.
 history known_history() {
@@ -61,6 +62,37 @@ TEST(EtcdHistory, OneMemberOfAnotherClusterCountsForNothing) {
   EXPECT_EQ(known.replaced_because(), "");
   EXPECT_EQ(known.note(0, {7, 13}, true, 12), verdict::fits);
   EXPECT_EQ(known.known(), (header{7, 13}));
+}
+
+TEST(EtcdHistory, MemberOfAnotherClusterIsNewsOnceUntilItBelongsAgain) {
+  history known{{7, 12}, 3};
+  EXPECT_EQ(known.take_news(1), news::none);
+  for (const auto expected : {news::foreign, news::none}) {
+    known.note(1, {8, 90}, true, 12);
+    EXPECT_EQ(known.take_news(1), expected);
+  }
+  known.note(0, {7, 13}, true, 12);
+  EXPECT_EQ(known.take_news(0), news::none) << "it never was of another one";
+
+  for (const auto expected : {news::own, news::none}) {
+    known.note(1, {7, 13}, false, 12);
+    EXPECT_EQ(known.take_news(1), expected);
+  }
+  known.note(1, {9, 1}, false, 12);
+  EXPECT_EQ(known.take_news(1), news::foreign) << "a third one";
+}
+
+TEST(EtcdHistory, MembersAreNoNewsWhileEtcdIsReplacedOrUnknown) {
+  history replaced{{7, 12}, 1};
+  replaced.note(0, {8, 90}, true, 12);
+  EXPECT_EQ(replaced.take_news(0), news::none) << "all of etcd is another one";
+
+  history unknown{{}, 3};
+  unknown.note(0, {8, 2}, true, 0);
+  EXPECT_EQ(unknown.take_news(0), news::none) << "it may be the right one";
+  unknown.note(1, {7, 12}, true, 0);
+  unknown.note(2, {7, 12}, true, 0);
+  EXPECT_EQ(unknown.take_news(0), news::foreign);
 }
 
 TEST(EtcdHistory, MostMembersOfAnotherClusterShowAReplacedEtcdUntilTheyAreBack) {
