@@ -166,13 +166,14 @@ void transport_fixture::accept(const actors::peer_hello& hello) {
       nullptr});
 }
 
-void transport_fixture::refuse(const actors::peer_hello& hello, errc code) {
+void transport_fixture::refuse(const actors::peer_hello& hello, errc code, bool is_logged) {
   auto refused = protocol::refused::build([&](auto root) {
     root.setCode(protocol::to_schema(code));
     root.setContext("said the test");
   });
   caf::anon_send(hello.connection, refused.to_wire());
-  caf::anon_send(hello.connection, actors::close_connection{{code, "said the test"}});
+  caf::anon_send(
+    hello.connection, actors::close_connection{{code, "said the test"}, false, is_logged});
 }
 
 actors::link_actor transport_fixture::connect() {

@@ -60,7 +60,8 @@ protected:
   actors::peer_hello expect_hello();
   /// Accepts it; the owner of the connection reports to `accepted_events`.
   void accept(const actors::peer_hello& hello);
-  void refuse(const actors::peer_hello& hello, errc code);
+  /// `is_logged`: the connection is told that the reason was logged.
+  void refuse(const actors::peer_hello& hello, errc code, bool is_logged = false);
 
   /// A link to the acceptor; its owner reports to `link_events`.
   actors::link_actor connect();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/tuning.hpp"
 #include "integration/transport_fixture.hpp"
+#include "observe/log.hpp"
 #include "protocol/error_code.hpp"
 
 #include <caf/all.hpp>
@@ -88,6 +89,26 @@ TEST_F(TransportTest, AnUnauthorizedLinkIsDownUntilTheCoordinatorKnowsItsToken) 
   EXPECT_TRUE(down.is_refused);
   accept(expect_hello());
   expect<actors::link_up>(link_events);
+}
+
+TEST_F(TransportTest, AReasonThatTheRegistrarHasLoggedIsNotLoggedAgain) {
+  observe::init_log(observe::log_level::info);
+  listen();
+  const auto has_line = [this](bool is_logged) {
+    testing::internal::CaptureStderr();
+    raw_peer peer(port);
+    peer.send(make_hello().to_wire());
+    refuse(expect_hello(), errc::unauthorized, is_logged);
+    // The connection logs before it ends.
+    EXPECT_TRUE(peer.is_closed());
+    observe::flush_log();
+    const auto lines = testing::internal::GetCapturedStderr();
+    return lines.find("connection closes") != std::string::npos;
+  };
+
+  EXPECT_TRUE(has_line(false));
+  EXPECT_FALSE(has_line(true));
+  observe::init_log(observe::log_level::warn);
 }
 
 TEST_F(TransportTest, ALinkIsDownForGoodOnceANewerProcessHasItsName) {

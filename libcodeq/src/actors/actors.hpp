@@ -45,6 +45,8 @@ struct close_connection {
   error reason;
   /// Closes without waiting until the peer has read them.
   bool at_once = false;
+  /// The sender has logged the reason, so that the connection need not.
+  bool is_logged = false;
 };
 
 /// Asks a connection whether its peer still answers a ping within `tuning::name_probe_timeout`.

@@ -19,9 +19,9 @@ void warn_of_readers(const std::filesystem::path& file) {
 }
 
 std::function<void(const error& reason)> refusal_log() {
-  auto pace = std::make_shared<observe::line_pace>(limits::refused_token_lines_per_second);
+  auto pace = std::make_shared<observe::line_pace>(1, limits::refused_token_line_interval);
   return [pace](const error& reason) {
-    if (auto left_out = pace->take("tokens", std::chrono::steady_clock::now()))
+    if (auto left_out = pace->take(reason.context, std::chrono::steady_clock::now()))
       CODEQ_LOG_WARN("token is refused left_out={} reason=\"{}\"", *left_out, reason.context);
   };
 }

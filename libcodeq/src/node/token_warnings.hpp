@@ -12,8 +12,8 @@ namespace codeq::node {
 /// Warns when every user of the machine can read the file. An empty path names no file.
 void warn_of_readers(const std::filesystem::path& file);
 
-/// A function that logs why a token was refused, which its bearer is not told. It writes a bounded
-/// number of lines per second. Thread-safe.
+/// A function that logs why a token was refused, which its bearer is not told: each reason at most
+/// once a minute. Thread-safe.
 [[nodiscard]] std::function<void(const error& reason)> refusal_log();
 
 } // namespace codeq::node

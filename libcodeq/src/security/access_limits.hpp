@@ -34,8 +34,8 @@ inline constexpr duration jwks_fetch_timeout = std::chrono::seconds(5);
 inline constexpr duration jwks_refresh_pause = std::chrono::seconds(30);
 /// Maximum number of JWTs whose signature is remembered as verified.
 inline constexpr std::size_t verified_jwts_max = 4096;
-/// Maximum number of log lines per second about tokens that were refused.
-inline constexpr std::uint32_t refused_token_lines_per_second = 5;
+/// Minimum time between two log lines about tokens that were refused for one reason.
+inline constexpr duration refused_token_line_interval = std::chrono::minutes(1);
 
 /// Maximum rate per second, and maximum burst.
 inline constexpr std::uint32_t rate_max = 10'000'000;

@@ -39,11 +39,7 @@ connection_broker::behavior_type handlers(connection_self self) {
     [self](const protocol::wire_frame& frame) { self->state.write_for_owner(frame); },
     [self](const actors::connection_accepted& accepted) { self->state.accept(accepted); },
     [self](actors::probe_peer) { return self->state.probe(); },
-    [self](const actors::close_connection& request) {
-      if (request.at_once)
-        return self->state.abandon(request.reason);
-      self->state.close(request.reason);
-    },
+    [self](const actors::close_connection& request) { self->state.close_as_asked(request); },
     [self](const caf::io::connection_closed_msg&) { self->state.peer_closed(); },
     [self](const connection_deadline& deadline) { self->state.fire(deadline); }};
 }

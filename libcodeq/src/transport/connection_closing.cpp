@@ -60,6 +60,13 @@ void connection_state::abandon(error reason) {
   self_->quit();
 }
 
+void connection_state::close_as_asked(const actors::close_connection& request) {
+  is_reason_logged_ = request.is_logged;
+  if (request.at_once)
+    return abandon(request.reason);
+  close(request.reason);
+}
+
 void connection_state::peer_closed() {
   error reason{errc::disconnected, peer_closed_text};
   if (phase_ == phase::awaiting_answer && !tls_)
@@ -85,7 +92,7 @@ void connection_state::log_closing(const error& reason) const {
   bool is_routine =
     phase_ == phase::open && (reason.code == errc::none || reason.context == peer_closed_text);
   // The link of a dialled connection logs the reason itself, once until it changes.
-  if (dialled_ || is_routine)
+  if (dialled_ || is_routine || is_reason_logged_)
     CODEQ_LOG_DEBUG("connection closes remote={} reason=\"{}\"", remote_, to_string(reason));
   else if (auto left_out = ticket_->take_log_line(self_->clock().now()))
     CODEQ_LOG_INFO(

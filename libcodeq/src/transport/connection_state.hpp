@@ -126,6 +126,9 @@ public:
   /// Closes the connection at once.
   void abandon(error reason);
 
+  /// Closes the connection in the way that was asked for.
+  void close_as_asked(const actors::close_connection& request);
+
 private:
   static constexpr std::size_t read_bytes_min = 1u << 10;
 
@@ -253,6 +256,8 @@ private:
 
   // Closing.
   error reason_;
+  /// Another actor has logged the reason.
+  bool is_reason_logged_ = false;
   bool sending_finished_ = false;
 };
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace codeq::coordinator {
@@ -36,18 +36,23 @@ TEST_F(NodeLog, SaysThatWorkersDisconnectAndNotThatToolsDo) {
   EXPECT_EQ(lines_of([&] { log_.disconnected(schema::Role::PRODUCER, "p"); }), 0);
 }
 
-TEST_F(NodeLog, BoundsTheLinesAboutRefusedNodesOfOneAddressWhateverTheirPorts) {
-  const error reason{errc::unauthorized, "the token is not known"};
-  const observe::line_pace::time_point now{};
-  const auto refuse = [&](const std::string& remote, std::uint32_t times) {
+TEST_F(NodeLog, SaysOnceAMinuteThatNodesOfOneAddressAreRefusedWhateverTheirPorts) {
+  observe::line_pace::time_point now{};
+  const auto refuse = [&](const std::string& remote, const std::string& reason) {
     return lines_of([&] {
-      for (std::uint32_t i = 0; i < times; ++i)
-        log_.refused(remote + ":" + std::to_string(1000 + i), reason, now);
+      for (int i = 0; i < 15; ++i)
+        log_.refused(
+          remote + ":" + std::to_string(1000 + i), {errc::unauthorized, reason}, now);
     });
   };
 
-  EXPECT_EQ(refuse("192.0.2.1", refusal_lines_per_second + 5), refusal_lines_per_second);
-  EXPECT_EQ(refuse("192.0.2.2", 1), 1);
+  EXPECT_EQ(refuse("192.0.2.1", "the token is not known"), 1);
+  EXPECT_EQ(refuse("192.0.2.2", "the token is not known"), 1);
+  EXPECT_EQ(refuse("192.0.2.1", "the cluster is another one"), 1);
+  now += refusal_line_interval - std::chrono::seconds(1);
+  EXPECT_EQ(refuse("192.0.2.1", "the token is not known"), 0);
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(refuse("192.0.2.1", "the token is not known"), 1);
 }
 
 } // namespace

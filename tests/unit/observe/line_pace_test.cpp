@@ -23,6 +23,16 @@ TEST(LinePace, LeavesOutAndCountsWhatIsBeyondItForASecond) {
   EXPECT_EQ(pace.take("mallory", now + 1s), 0u);
 }
 
+TEST(LinePace, CountsByTheIntervalThatItIsGiven) {
+  line_pace pace{1, 1min};
+  line_pace::time_point now{1h};
+  EXPECT_EQ(pace.take("mallory", now), 0u);
+  for (auto after = 250ms; after < 1min; after += 250ms)
+    EXPECT_EQ(pace.take("mallory", now + after), std::nullopt);
+
+  EXPECT_EQ(pace.take("mallory", now + 1min), 239u);
+}
+
 TEST(LinePace, OwnersBeyondItsMemoryShareTheLinesOfOne) {
   line_pace pace{1};
   line_pace::time_point now{1h};

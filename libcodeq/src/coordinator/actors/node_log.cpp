@@ -55,13 +55,11 @@ void node_log::disconnected(schema::Role role, const std::string& name) const {
 
 void node_log::refused(
   const std::string& remote, const error& reason, observe::line_pace::time_point now) {
-  auto host = base::remote_block_of(remote.substr(0, remote.rfind(':')));
-  if (auto left_out = refusal_lines_.take(host, now))
+  const auto host = base::remote_block_of(remote.substr(0, remote.rfind(':')));
+  const auto words = to_string(reason);
+  if (auto left_out = refusal_lines_.take(host + ' ' + words, now))
     CODEQ_LOG_WARN(
-      "registrar refuses node remote={} left_out={} reason=\"{}\"",
-      remote,
-      *left_out,
-      to_string(reason));
+      "registrar refuses node remote={} left_out={} reason=\"{}\"", remote, *left_out, words);
 }
 
 } // namespace codeq::coordinator

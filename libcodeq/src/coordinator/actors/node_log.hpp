@@ -7,13 +7,13 @@
 #include "observe/line_pace.hpp"
 #include "observe/log.hpp"
 
-#include <cstdint>
+#include <chrono>
 #include <string>
 
 namespace codeq::coordinator {
 
-/// Maximum number of log lines about the refused nodes of one address.
-inline constexpr std::uint32_t refusal_lines_per_second = 10;
+/// Minimum time between two log lines about nodes of one address that are refused for one reason.
+inline constexpr std::chrono::minutes refusal_line_interval{1};
 
 /// The level of a line about a node that comes or goes. Tools and short-lived producers do so all
 /// the time.
@@ -32,11 +32,12 @@ public:
 
   void disconnected(schema::Role role, const std::string& name) const;
 
-  /// `remote` has a port at its end.
+  /// `remote` has a port at its end. A coordinator whose token is not known comes again and again.
   void refused(const std::string& remote, const error& reason, observe::line_pace::time_point now);
 
 private:
-  observe::line_pace refusal_lines_{refusal_lines_per_second};
+  /// An owner is an address and a reason.
+  observe::line_pace refusal_lines_{1, refusal_line_interval};
 };
 
 } // namespace codeq::coordinator

@@ -125,7 +125,7 @@ void registrar_driver::end_stream(std::uint64_t hello, const error& reason) {
 void registrar_driver::close(
   const actors::connection_actor& connection, const error& reason) {
   self_->send(connection, protocol::make_refused(reason).to_wire());
-  self_->send(connection, actors::close_connection{reason});
+  self_->send(connection, actors::close_connection{.reason = reason, .is_logged = true});
 }
 
 void registrar_driver::attach(const attach_peer& who) {
