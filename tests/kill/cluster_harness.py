@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import pathlib
 import random
-import shutil
 import sys
 import time
 
@@ -357,20 +356,19 @@ def main():
     copies = options.copies or 2 + seed % 2
     print(f"CODEQ_SEED={seed} copies={copies}", flush=True)
     run = ClusterHarness(seed, options.durability, copies, links)
+    kept = harness.folder_for_logs(options.keep)
     try:
         wrong = run.run(options.seconds or options.minutes * 60)
+        kept = harness.folder_for_logs(options.keep, wrong)
     finally:
-        if options.keep:
-            kept = pathlib.Path(options.keep)
-            shutil.copytree(run.folder, kept / "history")
+        if kept:
+            harness.keep_logs(run, kept)
             (kept / "faults.txt").write_text(
                 "".join(f"{begin} {end} {name}\n" for name, begin, end in run.faults))
-            for log in run.rig.directory.glob("*.log"):
-                shutil.copy(log, options.keep)
         run.close()
     title = f"faults of a cluster in {options.durability} mode, {copies} copies, seed {seed}:"
     print(harness.report(run.counts, title))
-    print(wrong or "the history is allowed")
+    print(f"{wrong}\nall logs are in {kept}" if wrong else "the history is allowed")
     return 1 if wrong else 0
 
 

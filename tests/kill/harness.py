@@ -13,6 +13,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -355,6 +356,19 @@ def report(counts, title):
     return text
 
 
+def folder_for_logs(named, wrong=None):
+    """Where all logs are kept: the folder that was named, or a new one after a wrong history."""
+    if named:
+        return pathlib.Path(named)
+    return pathlib.Path(tempfile.mkdtemp(prefix="codeq-history-")) if wrong else None
+
+
+def keep_logs(run, folder):
+    shutil.copytree(run.folder, folder / "history")
+    for log in run.rig.directory.glob("*.log"):
+        shutil.copy(log, folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, required=True, help="of load with faults")
@@ -365,16 +379,16 @@ def main():
     seed = options.seed if options.seed is not None else random.randrange(1 << 31)
     print(f"CODEQ_SEED={seed}", flush=True)
     run = Harness(seed, options.durability)
+    kept = folder_for_logs(options.keep)
     try:
         wrong = run.run(options.minutes * 60)
+        kept = folder_for_logs(options.keep, wrong)
     finally:
-        if options.keep:
-            shutil.copytree(run.folder, pathlib.Path(options.keep) / "history")
-            for log in run.rig.directory.glob("*.log"):
-                shutil.copy(log, options.keep)
+        if kept:
+            keep_logs(run, kept)
         run.close()
     print(report(run.counts, f"kills in {options.durability} mode, seed {seed}:"))
-    print(wrong or "the history is allowed")
+    print(f"{wrong}\nall logs are in {kept}" if wrong else "the history is allowed")
     return 1 if wrong else 0
 
 

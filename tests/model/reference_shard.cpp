@@ -403,6 +403,8 @@ void reference_shard::run(const core::resume& c) {
     if (task.cancelling)
       tell_to_stop(c.peer, task);
   }
+  if (by != workers.end())
+    by->second.held_before.clear();
   expected.push_back(say_resumed(c.peer));
 }
 

@@ -103,7 +103,7 @@ struct reference_worker {
   std::vector<queue_address> prefixes;
   /// Queues that it serves and takes no tasks of for now.
   std::set<queue_address> without;
-  /// Its leases when it attached: those that it gets again if it does not know them.
+  /// Its leases when it attached: those that it gets again, once, if it does not know them.
   std::set<fencing_token> held_before;
   std::uint32_t credits = 0;
   duration wish{0};

@@ -72,6 +72,19 @@ TEST_F(WorkerSession, TasksGrantedSinceTheWorkerAttachedAreNotDeliveredAgain) {
   EXPECT_EQ(resume("w", {}), "w: got again 1/t1 2/t2; w: resumed");
 }
 
+TEST_F(WorkerSession, SecondResumeDeliversNothingAgain) {
+  lease_two();
+  restart();
+  attach("w", {"q"});
+  resume("w", {});
+
+  // It was sent before the tasks had arrived that the first one brings.
+  EXPECT_EQ(resume("w", {}), "w: resumed");
+
+  attach("w", {"q"});
+  EXPECT_EQ(resume("w", {held(2, 2)}), "w: got again 1/t1; w: resumed");
+}
+
 TEST_F(WorkerSession, ResumeAfterARestartFindsTheLeases) {
   lease_two();
   restart();

@@ -207,7 +207,7 @@ void session::take_request(const protocol::resume_request& m) {
   if (shard && !is_here(*shard))
     return tell_places(*shard);
   // In a cluster the worker resumes again when it hears of the shard's place once more. Its tasks
-  // are on their way to it already, and a second copy of one that is over meanwhile would run.
+  // are on their way to it already.
   if (shard && options_.places && resumes_[*shard] > 0)
     return;
   // Each one has tasks read and sent again, so that a few bytes would cost others much.

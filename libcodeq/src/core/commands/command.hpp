@@ -193,7 +193,7 @@ struct task_lease {
 
 /// A worker reconnected with these leases. Effects: `leases_lost` for those that it no longer
 /// holds, `tasks_granted` (redelivered) for those that it does not know and that were granted
-/// before it attached, then `resumed`.
+/// before it attached, unless it has resumed since, then `resumed`.
 struct resume {
   peer_id peer = 0;
   std::shared_ptr<const worker_identity> worker;

@@ -219,6 +219,8 @@ struct attached_worker {
   /// Leases of this worker from this token on were granted since it attached, and are delivered to
   /// it already.
   fencing_token delivered_from{};
+  /// Its leases of before were delivered again since it attached.
+  bool has_resumed = false;
   std::vector<std::uint32_t> queues;
   /// The worker's queues that do not exist yet.
   std::vector<queue_address> wanted;

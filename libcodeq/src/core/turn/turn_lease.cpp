@@ -176,11 +176,17 @@ void turn::run(const resume& c) {
   std::vector<fencing_token> unknown;
   std::set_difference(
     own.begin(), own.end(), held.begin(), held.end(), std::back_inserter(unknown));
-  // A worker that resumes after it was granted tasks does not know those that are on their way to
-  // it. A second copy would run if the first one is over when it arrives.
-  if (auto at = state_.attached.find(c.peer); at != state_.attached.end())
-    unknown.erase(
-      std::lower_bound(unknown.begin(), unknown.end(), at->second.delivered_from), unknown.end());
+  // A worker does not know the tasks that are on their way to it: those that it was granted since
+  // it attached and, when it resumes once more, all. A second copy would run if the first one is
+  // over when it arrives.
+  if (auto at = state_.attached.find(c.peer); at != state_.attached.end()) {
+    auto& [peer, worker] = *at;
+    const auto on_their_way = std::exchange(worker.has_resumed, true)
+                                ? unknown.begin()
+                                : std::lower_bound(
+                                    unknown.begin(), unknown.end(), worker.delivered_from);
+    unknown.erase(on_their_way, unknown.end());
+  }
   redeliver(c.peer, unknown);
   for (auto token : own) {
     const auto* l = state_.leases.find(token);
