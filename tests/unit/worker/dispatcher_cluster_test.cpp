@@ -79,6 +79,16 @@ TEST_F(DispatcherOfACluster, AttemptEndsWithItsLeaseWhenHeartbeatsAreNotAnswered
   EXPECT_EQ(said(), "over\n");
 }
 
+TEST_F(DispatcherOfACluster, TasksOfALinkThatAnotherOneHasReplacedDoNotRun) {
+  // The address of c2 was another one of c1.
+  dispatcher_->take_link_up(1, ack_of("c1"), now);
+  said();
+
+  grant(tuning::token_counter_max + 2);
+
+  EXPECT_EQ(said(), "");
+}
+
 TEST_F(DispatcherOfACluster, NewerProcessWithItsNameAtOneCoordinatorEndsIt) {
   dispatcher_->take_link_up(1, ack_of("c2"), now);
   said();

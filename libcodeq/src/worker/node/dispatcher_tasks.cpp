@@ -9,6 +9,10 @@ namespace codeq::worker {
 
 void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monotonic_time now) {
   now_ = now;
+  // It was on its way when another link took the place of this one. The coordinator delivers these
+  // leases again over that one, where the second copy of a task that was over by then would run.
+  if (!links_[link].open)
+    return;
   auto read = read_task_batch(batch);
   if (!read)
     return port_.break_link(link, read.error());
