@@ -34,6 +34,15 @@ void append_settings(std::string& out, const task_settings& s) {
   append_number(out, static_cast<std::uint64_t>(s.when_dead));
 }
 
+/// `before`: the settings of the kind before; null for the first one.
+void append_settings_after(
+  std::string& out, const task_settings* before, const task_settings& settings) {
+  const auto is_same = before != nullptr && *before == settings;
+  append_number(out, is_same ? 1 : 0);
+  if (!is_same)
+    append_settings(out, settings);
+}
+
 void append_limits(std::string& out, const std::vector<task_limit>& uses) {
   append_number(out, uses.size());
   for (const auto& use : uses) {
@@ -227,10 +236,15 @@ std::string block_builder::take() {
     append_text(block, address.queue);
   }
   append_number(block, kinds_.size());
+  const task_settings* before = nullptr;
   for (const auto& kind : kinds_) {
     append_number(block, kind.queue);
     append_number(block, kind.priority);
-    block_format::append_settings(block, kind.settings);
+    if (version_ == block_version_oldest)
+      block_format::append_settings(block, kind.settings);
+    else
+      block_format::append_settings_after(block, before, kind.settings);
+    before = &kind.settings;
   }
   append_number(block, segments_);
   block += body_;

@@ -187,7 +187,12 @@ void block_reader::read_header() {
     read.queue = failed_ ? 0 : queues_[queue];
     read.priority = static_cast<std::uint8_t>(from.number());
     failed_ = failed_ || read.priority > limits::priority_max;
-    read.settings = block_format::read_settings(from);
+    const auto is_same = version_ != block_version_oldest && from.number() == 1;
+    failed_ = failed_ || (is_same && kinds_.empty());
+    if (!is_same)
+      read.settings = block_format::read_settings(from);
+    else if (!kinds_.empty())
+      read.settings = kinds_.back().settings;
     kinds_.push_back(read);
   }
   segments_ = static_cast<std::uint32_t>(from.number());

@@ -18,7 +18,7 @@
 ///   entry    = token outcome outcome_index retry_at shape       what entries are compared with
 ///   shape    = state|flags last_end attempt notes lost refunds
 ///   queues   = count (tenant queue)*
-///   kinds    = count (queue priority setting*)*
+///   kinds    = count (queue priority same [setting*])*     same: as those of the kind before
 ///   segments = count segment*
 ///   segment  = head [size details]
 ///   head     = marks [first] [count] [kind] [flags] [enqueued_at] [appended] [body_bytes]
@@ -26,7 +26,7 @@
 ///              [entry flags and the fields not implied]*
 ///
 /// A head leaves out what the one before implies; details are there if the flags say so. Blocks of
-/// version 1 have, for each segment, a size, a head with all fields, and the details.
+/// version 1 repeat the settings, and have a size, a whole head and the details of each segment.
 ///
 /// All fields are numbers and texts of `packed_numbers.hpp`; sequences, times, positions and tokens
 /// are distances: of a head, from the one before; of details, and of times and positions of version
