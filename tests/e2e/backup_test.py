@@ -84,7 +84,7 @@ class Verify(StoreTest):
         self.cluster.start_coordinator()
         self.cluster.coordinator.terminate(5)
         subprocess.run([cluster.BIN / "tests" / "e2e_newer_store", self.store], check=True)
-        said = "the store has format 5; this version reads up to 4"
+        said = "the store has format 6; this version reads up to 5"
 
         verified = self.cluster.try_ctl("verify", self.store)
         with self.assertRaises(RuntimeError) as refused:

@@ -42,7 +42,8 @@ private:
   void note(duration took, monotonic_time now) {
     if (took < slowest_ && now < noted_ + timing::slow_disk_remembered)
       return;
-    slowest_ = took;
+    // Half of the old one: twice that is enough for each write that was not noted since.
+    slowest_ = std::max(std::min(took, timing::slow_disk_at_start), slowest_ / 2);
     noted_ = now;
   }
 

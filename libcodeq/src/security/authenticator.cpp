@@ -42,9 +42,8 @@ std::shared_ptr<const principal> authenticator::authenticate(std::string_view be
 result<std::shared_ptr<const principal>>
 authenticator::find(std::string_view bearer, timestamp now) const {
   if (bearer.size() > limits::bearer_bytes_max)
-    return refused(
-      "it has " + std::to_string(bearer.size()) + " bytes; the limit is "
-      + std::to_string(limits::bearer_bytes_max));
+    // Without its size, since the log has lines of its own for each reason.
+    return refused("it has more than " + std::to_string(limits::bearer_bytes_max) + " bytes");
   if (is_jwt(bearer) && options_.keys)
     return check_jwt(bearer, now);
   auto who = options_.tokens ? options_.tokens->current()->authenticate(bearer) : nullptr;

@@ -137,7 +137,7 @@ class Rights(JwtTest):
             ("it is not a JWT", f"{head}.{body}.!"),
             ("its signature is wrong", f"{head}.{body}."),
             ("it is not known", "codeq_" + "0" * 64),
-            ("it has 3073 bytes; the limit is 3072", "x." * 1536 + "x"),
+            ("it has more than 3072 bytes", "x." * 1536 + "x"),
         )
 
     def test_bad_token_is_401_and_no_more_whatever_is_wrong(self):
@@ -147,9 +147,7 @@ class Rights(JwtTest):
             fields = {name: value for name, value in answer.fields.items()
                       if name not in ("date", "x-request-id")}
             answers.add((answer.status, answer.text, json.dumps(fields)))
-            # Lines about tokens are bounded in number.
             wait_until(lambda r=reason: f'reason="{r}' in self.coordinator.text(), 5, reason)
-            time.sleep(0.25)
         self.assertEqual(1, len(answers), answers)
         status, text, fields = answers.pop()
         self.assertEqual((401, ["error"]), (status, list(json.loads(text))))

@@ -265,6 +265,29 @@ TEST_P(SegmentBlock, TaskThatWaitsForARetryTakesFewBytes) {
   EXPECT_LE(builder.take().size(), s.count * 6);
 }
 
+TEST(SegmentBlockVersions, SegmentsOfVersion2HaveTheseBytes) {
+  block_builder builder(name_of, 2);
+  segment s;
+  s.first = 10;
+  s.count = s.kept = 1;
+  s.queue = 7;
+  s.enqueued_at = timestamp{duration{1000}};
+  s.appended = 50;
+  s.body_bytes = 5;
+  builder.add(s);
+  s.first = 11;
+  builder.add(s);
+  s.first = 20;
+  s.enqueued_at = timestamp{duration{1003}};
+  s.appended = 49;
+  s.not_before = timestamp{duration{1100}};
+  s.group = "g";
+  builder.add(s);
+
+  EXPECT_TRUE(builder.take().ends_with(
+    "\x03\x3d\x01\x05\x7f\x46\x08\x14\x06\x01\x04\xc8\x01\x01g"));
+}
+
 TEST(SegmentBlockVersions, ABlockOfANewerVersionIsRefused) {
   block_builder builder(name_of, block_version_newest + 1);
   segment s;

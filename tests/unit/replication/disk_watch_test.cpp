@@ -67,6 +67,16 @@ TEST_F(DiskWatch, CountsFromTheLastWriteThatEnded) {
   EXPECT_TRUE(disk_.hangs(now_ + 900ms + timing::slow_disk, timing::slow_disk));
 }
 
+TEST_F(DiskWatch, RemembersSlowWritesThatWereNotTheSlowest) {
+  write(1300ms);
+  now_ += timing::slow_disk_remembered - 2s;
+  write(1200ms);
+  now_ += 2s;
+  write(5ms);
+
+  EXPECT_GE(patience(), 1200ms);
+}
+
 TEST_F(DiskWatch, ForgetsASlowWriteOnceLaterOnesAreFast) {
   write(900ms);
   now_ += timing::slow_disk_remembered;

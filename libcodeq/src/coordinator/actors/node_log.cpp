@@ -56,10 +56,14 @@ void node_log::disconnected(schema::Role role, const std::string& name) const {
 void node_log::refused(
   const std::string& remote, const error& reason, observe::line_pace::time_point now) {
   const auto host = base::remote_block_of(remote.substr(0, remote.rfind(':')));
-  const auto words = to_string(reason);
-  if (auto left_out = refusal_lines_.take(host + ' ' + words, now))
+  // Not by the words, which may contain what the node has sent.
+  const auto key = host + ' ' + std::string(to_string(reason.code));
+  if (auto left_out = refusal_lines_.take(key, now))
     CODEQ_LOG_WARN(
-      "registrar refuses node remote={} left_out={} reason=\"{}\"", remote, *left_out, words);
+      "registrar refuses node remote={} left_out={} reason=\"{}\"",
+      remote,
+      *left_out,
+      to_string(reason));
 }
 
 } // namespace codeq::coordinator

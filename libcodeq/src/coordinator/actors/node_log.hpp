@@ -12,7 +12,7 @@
 
 namespace codeq::coordinator {
 
-/// Minimum time between two log lines about nodes of one address that are refused for one reason.
+/// Minimum time between two log lines about nodes of one address that are refused with one code.
 inline constexpr std::chrono::minutes refusal_line_interval{1};
 
 /// The level of a line about a node that comes or goes. Tools and short-lived producers do so all
@@ -36,7 +36,7 @@ public:
   void refused(const std::string& remote, const error& reason, observe::line_pace::time_point now);
 
 private:
-  /// An owner is an address and a reason.
+  /// An owner is an address and an error code.
   observe::line_pace refusal_lines_{1, refusal_line_interval};
 };
 

@@ -18,7 +18,7 @@
 ///   entry    = token outcome outcome_index retry_at shape       what entries are compared with
 ///   shape    = state|flags last_end attempt notes lost refunds
 ///   queues   = count (tenant queue)*
-///   kinds    = count (queue priority same [setting*])*     same: as those of the kind before
+///   kinds    = count (queue priority same [setting*])*     same = 1: as the kind before
 ///   segments = count segment*
 ///   segment  = head [size details]
 ///   head     = marks [first] [count] [kind] [flags] [enqueued_at] [appended] [body_bytes]

@@ -163,7 +163,9 @@ void wakeup_desk::wake(const base::coordinator_counts& stats) {
     const auto [at, is_new] = known.try_emplace({s.tenant, s.subject});
     if (is_new)
       at->second = tokens_.callers_of(s.tenant, s.subject);
-    return at->second.empty() ? tokens_.accepts_jwts : may_claim(at->second, name);
+    if (at->second.empty())
+      return tokens_.accepts_jwts && !listed_.contains({s.tenant, s.subject});
+    return may_claim(at->second, name);
   };
   for (auto& due : list_.take_due(ready, desk_->steady_now(), may_wake))
     by_queue[{due.to.tenant, due.queue}].push_back(std::move(due));
