@@ -137,7 +137,7 @@ struct close_link {
 
 /// The LINK actor interface: keeps one connection to one coordinator; detached.
 using link_actor = caf::typed_actor<
-  // Sends `goodbye` and ends.
+  // Sends `goodbye`, unless the reason is `disconnected`, and ends.
   caf::reacts_to<close_link>>;
 
 // Messages of the worker.

@@ -61,6 +61,9 @@ public:
   /// number of pauses before it is asked for doubles up to `pauses_max`.
   [[nodiscard]] changes retry();
 
+  /// True for a link that was ended, also while its end is under way.
+  [[nodiscard]] bool has_ended(std::size_t link) const { return links_[link].has_ended; }
+
   /// True once a coordinator of a cluster was connected.
   [[nodiscard]] bool is_cluster() const noexcept { return is_cluster_; }
 

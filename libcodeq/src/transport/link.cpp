@@ -194,7 +194,8 @@ void link_state::close(const error& reason, const actors::close_link* farewell) 
   closing_ = true;
   if (!connection_)
     return self_->quit();
-  if (farewell)
+  // A goodbye gives the leases of a worker back, which another link may have taken over.
+  if (farewell && reason.code != errc::disconnected)
     self_->send(connection_, protocol::make_goodbye(errc::none, farewell->finished).to_wire());
   self_->send(connection_, actors::close_connection{reason});
 }

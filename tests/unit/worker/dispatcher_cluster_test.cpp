@@ -89,6 +89,18 @@ TEST_F(DispatcherOfACluster, TasksOfALinkThatAnotherOneHasReplacedDoNotRun) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(DispatcherOfACluster, LinkThatAnotherOneHasReplacedIsNotTakenUp) {
+  dispatcher_->take_link_up(1, ack_of("c1"), now);
+  EXPECT_EQ(dispatcher_->counts().links_up, 1u);
+  said();
+
+  // It had come before the link heard that it has to close.
+  dispatcher_->take_link_up(link, ack_of("c1"), now);
+
+  EXPECT_EQ(said(), "");
+  EXPECT_EQ(dispatcher_->counts().links_up, 1u);
+}
+
 TEST_F(DispatcherOfACluster, NewerProcessWithItsNameAtOneCoordinatorEndsIt) {
   dispatcher_->take_link_up(1, ack_of("c2"), now);
   said();

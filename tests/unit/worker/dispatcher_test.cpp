@@ -34,6 +34,23 @@ TEST_F(DispatcherAlone, LinkIsNotUsedAfterAnAckWithoutAUsableShardCount) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(DispatcherAlone, RefusalThatMayEndForgetsNoLease) {
+  auto options = one_at_a_time();
+  options.coordinators = {"a:4000", "b:4000"};
+  start(options);
+  dispatcher_->take_links(2);
+  grant(1);
+
+  dispatcher_->take_link_down(link, {errc::unauthorized, "not known yet"}, true);
+  go_up();
+  grant(1, "a", true);
+  said();
+  complete(1);
+
+  EXPECT_EQ(port.starts[1], 1);
+  EXPECT_TRUE(said().starts_with("results 1\n"));
+}
+
 TEST_F(DispatcherAlone, QueueThatHoldsItsQuotaIsClosedUntilItHasLess) {
   dispatcher_options options;
   options.queues = {{"a", 1}, {"b"}};

@@ -31,6 +31,9 @@ std::optional<std::size_t> dispatcher::link_of(std::size_t store, shard_id shard
 
 void dispatcher::take_link_up(
   std::size_t link, const protocol::hello_ack& ack, monotonic_time now) {
+  // Its acknowledgement was on its way when another link took its place.
+  if (routes_.has_ended(link))
+    return;
   auto& at = links_[link];
   bool takes_patterns = false;
   std::string node;
@@ -93,7 +96,7 @@ void dispatcher::follow(const cluster::shard_routes::changes& changes, monotonic
     at.refused = true;
     claims_.close(link);
     if (at.is_there)
-      port_.close_link(link, {errc::going_away, "another link leads to the coordinator"});
+      port_.close_link(link, {errc::disconnected, "another link leads to the coordinator"});
   }
   find_reach();
   if (!changes.resend.empty())
@@ -236,7 +239,8 @@ void dispatcher::take_link_down(std::size_t link, const error& reason, bool is_r
   // while this one lives.
   if (at.is_of_cluster && reason.code == errc::superseded)
     return end(reason);
-  if (!at.is_of_cluster)
+  // After any other refusal the link dials on, and the coordinator may take its reports yet.
+  if (!at.is_of_cluster && reason.code == errc::superseded)
     forget_link(link);
   bool all_refused =
     std::all_of(links_.begin(), links_.end(), [](const auto& each) { return each.refused; });
