@@ -89,6 +89,33 @@ TEST_F(DispatcherOfACluster, TasksOfALinkThatAnotherOneHasReplacedDoNotRun) {
   EXPECT_EQ(said(), "");
 }
 
+TEST_F(DispatcherOfACluster, GrantOfAnEarlierEpochDoesNotRunThoughItsCoordinatorServesAgain) {
+  const auto of_epoch_1 = tuning::token_counter_max + 2;
+  const cluster::map_news later{2, {{shard_id{0}, {"c1", "c1:4000", 2}}}};
+  dispatcher_->take(link, protocol::make_cluster_map(later, {}), now);
+  said();
+
+  // The network had held it up.
+  grant(of_epoch_1);
+  EXPECT_EQ(port.starts[of_epoch_1], 0);
+
+  grant(of_epoch_1, "a", true);
+  EXPECT_EQ(port.starts[of_epoch_1], 1);
+}
+
+TEST_F(DispatcherOfACluster, SecondCopyOfALeaseThatWasDeliveredAgainDoesNotRun) {
+  const auto token = tuning::token_counter_max + 2;
+  grant(token, "a", true);
+  complete(1);
+  answer(token);
+  said();
+
+  grant(token, "a", true);
+
+  EXPECT_EQ(port.starts[token], 1);
+  EXPECT_NE(said().find("unstarted"), std::string::npos);
+}
+
 TEST_F(DispatcherOfACluster, LinkThatAnotherOneHasReplacedIsNotTakenUp) {
   dispatcher_->take_link_up(1, ack_of("c1"), now);
   EXPECT_EQ(dispatcher_->counts().links_up, 1u);

@@ -13,6 +13,7 @@
 #include "worker/node/lease_book.hpp"
 #include "worker/node/outbox.hpp"
 #include "worker/node/queue_quota.hpp"
+#include "worker/node/repeated_leases.hpp"
 #include "worker/node/slot_pool.hpp"
 #include "worker/node/waiting_tasks.hpp"
 #include "worker/node/wire.hpp"
@@ -188,7 +189,8 @@ private:
 
   // dispatcher_tasks.cpp: tasks, handlers and reports.
 
-  void accept_task(std::size_t link, task&& attempt, monotonic_time received_at);
+  void accept_task(
+    std::size_t link, task&& attempt, bool redelivered, monotonic_time received_at);
   void refuse_task(const lease_key& key, const task& attempt);
   void return_task(const lease_key& key, const task& attempt);
   void start_waiting();
@@ -203,9 +205,12 @@ private:
   /// Slots are free again.
   void go_on();
   static void stop_attempt(held_lease& lease, stop_cause cause);
-  /// A delivery that a coordinator sends late: the shard is served elsewhere, and this node has
-  /// resumed there, so that it got the lease again or does so now.
-  [[nodiscard]] bool is_stale(std::size_t link, const lease_key& key) const;
+  /// A delivery that comes late: the shard is served elsewhere, or in a later epoch, and this node
+  /// has resumed there, so that it got the lease again or does so now.
+  [[nodiscard]] bool
+  is_stale(std::size_t link, const lease_key& key, bool redelivered) const;
+  /// A further copy of a lease that was delivered again, of a cluster. Notes a first one.
+  [[nodiscard]] bool is_repeated(const lease_key& key, bool redelivered);
   void lose(const lease_ref& gone);
   void take_answer(const report_answer& answer);
   void report_later(report made);
@@ -294,6 +299,7 @@ private:
   waiting_tasks waiting_;
   claim_loop claims_;
   outbox outbox_;
+  repeated_leases repeated_;
   attempt_meter meter_;
   std::size_t prefetch_;
   /// Maximum number of tasks in one message.

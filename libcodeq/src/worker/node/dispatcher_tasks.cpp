@@ -22,18 +22,21 @@ void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monot
   if (read->redelivered)
     waiting_.drop_lost();
   for (auto& attempt : read->tasks)
-    accept_task(link, std::move(attempt), now);
+    accept_task(link, std::move(attempt), read->redelivered, now);
   start_waiting();
   arm_look(now);
   schedule_flush();
 }
 
-void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time received_at) {
+void dispatcher::accept_task(
+  std::size_t link, task&& attempt, bool redelivered, monotonic_time received_at) {
   lease_key key{store_of(link), attempt.id.shard, attempt.token};
   // After a resume the coordinator may deliver a lease that this node has: one that was listed too
   // late, or that has just ended.
-  if (book_.find(key) != nullptr || outbox_.has_reported(key) || is_stale(link, key))
+  if (book_.find(key) != nullptr || outbox_.has_reported(key) || is_stale(link, key, redelivered))
     return claims_.released(key.store);
+  if (is_repeated(key, redelivered))
+    return return_task(key, attempt);
   if (step_ != step::running || attempt.tenant != tenant_ || !serves(attempt.queue))
     return refuse_task(key, attempt);
   if (auto quota = quotas_.find(attempt.queue);
@@ -49,9 +52,25 @@ void dispatcher::accept_task(std::size_t link, task&& attempt, monotonic_time re
   waiting_.add(key, std::move(attempt));
 }
 
-bool dispatcher::is_stale(std::size_t link, const lease_key& key) const {
+bool dispatcher::is_stale(std::size_t link, const lease_key& key, bool redelivered) const {
+  if (key.store != cluster_store_)
+    return false;
   const auto granted_in = value(key.token) / (tuning::token_counter_max + 1);
-  return key.store == cluster_store_ && routes_.has_moved_on(key.shard, link, granted_in);
+  // A grant that was held up by the network while the shard went away and came back: this node has
+  // resumed in a later epoch, and knows it from there if it is to run.
+  const auto* place = routes_.map().of(key.shard);
+  const auto is_of_earlier_epoch = place && granted_in < place->epoch;
+  return (is_of_earlier_epoch && !redelivered) || routes_.has_moved_on(key.shard, link, granted_in);
+}
+
+bool dispatcher::is_repeated(const lease_key& key, bool redelivered) {
+  if (key.store != cluster_store_)
+    return false;
+  if (repeated_.contains(key))
+    return true;
+  if (redelivered)
+    repeated_.add(key);
+  return false;
 }
 
 void dispatcher::refuse_task(const lease_key& key, const task& attempt) {
