@@ -91,7 +91,7 @@ TEST_F(DispatcherOfACluster, TasksOfALinkThatAnotherOneHasReplacedDoNotRun) {
 
 TEST_F(DispatcherOfACluster, GrantOfAnEarlierEpochDoesNotRunThoughItsCoordinatorServesAgain) {
   const auto of_epoch_1 = tuning::token_counter_max + 2;
-  const cluster::map_news later{2, {{shard_id{0}, {"c1", "c1:4000", 2}}}};
+  const cluster::map_news later{2, {{shard_id{0}, {"c1", "c1:4000", "", 2, 1}}}};
   dispatcher_->take(link, protocol::make_cluster_map(later, {}), now);
   said();
 
