@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "routing/routed_worker.hpp"
 
+#include "core/state/epoch.hpp"
 #include "core/turn/turn.hpp"
 #include "protocol/map_convert.hpp"
 #include "protocol/peer_messages.hpp"
@@ -376,8 +377,11 @@ void routed_worker::move(std::uint16_t shard, std::size_t to_node, duration gap)
 }
 
 void routed_worker::come(std::uint16_t shard, std::size_t node) {
-  shards_[shard].node = node;
-  ++shards_[shard].version;
+  auto& at = shards_[shard];
+  at.node = node;
+  // The epoch of the place is that of the tokens.
+  if (++at.version > at.state.epoch)
+    core::begin_epoch(at.state, static_cast<std::uint32_t>(at.version));
   if (auto& session = nodes_[node].session) {
     attach(shard, *session);
     session->hosted().shard_came(shard_id{shard});
