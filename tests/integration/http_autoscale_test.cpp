@@ -8,7 +8,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What autoscalers are told about a queue.
+/// The answer of `/autoscale` for a queue.
 class HttpAutoscale : public http_fixture {
 protected:
   answer demand(const std::string& more = {}) {

@@ -38,7 +38,7 @@ public:
 
   [[nodiscard]] const header& known() const { return known_; }
 
-  /// What the last answer of a member has shown of it.
+  /// What the last answer of a member says about its cluster.
   enum class news : std::uint8_t {
     none,
     /// It belongs to another cluster than the one that is known.

@@ -412,7 +412,7 @@ void shard_replica::commit(monotonic_time now) {
 }
 
 bool shard_replica::is_writing() const {
-  // What a copy replaces is not waited for.
+  // While a copy is taken, the writes that it replaces do not count.
   const auto writes_log = !is_incomplete_ && written_ != log_.last();
   return writes_log || promised_ != promising_;
 }

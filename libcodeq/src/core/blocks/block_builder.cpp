@@ -126,7 +126,7 @@ void append_head(std::string& out, const segment_head& before, const segment_hea
     append_number(out, head.body_bytes);
 }
 
-/// As a block of version 1 has it. `opening`: where the block begins.
+/// Appends a head to a block of version 1. `opening`: the values at which the block begins.
 void append_whole_head(
   std::string& out,
   const segment_head& opening,

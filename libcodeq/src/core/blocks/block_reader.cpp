@@ -119,7 +119,7 @@ segment_head read_head(number_reader& from, const segment_head& before) {
   return head;
 }
 
-/// Of a block of version 1. `opening`: where the block begins.
+/// Reads a head of a block of version 1. `opening`: the values at which the block begins.
 segment_head
 read_whole_head(number_reader& from, const segment_head& opening, const segment_head& before) {
   segment_head head;

@@ -37,7 +37,7 @@ namespace codeq::core {
 inline constexpr std::uint64_t block_version_oldest = 1;
 inline constexpr std::uint64_t block_version_newest = 2;
 
-/// What a block stores of every segment.
+/// The fields that a block stores for every segment.
 struct segment_head {
   sequence first = 0;
   std::uint64_t count = 0;
@@ -92,7 +92,7 @@ private:
   std::uint64_t version_;
   std::uint32_t segments_ = 0;
   std::size_t tasks_ = 0;
-  /// Where the block begins: what the first head is compared with.
+  /// The values at which the block begins; the first head is compared with them.
   segment_head opening_;
   segment_head before_;
   std::optional<task_entry> typical_;

@@ -131,7 +131,7 @@ public:
 
   [[nodiscard]] std::size_t packed_bytes() const noexcept { return packed_bytes_; }
 
-  /// Of the blocks packed from now on.
+  /// Sets the version of the blocks that are packed from now on.
   void set_block_version(std::uint64_t version) { block_version_ = version; }
 
   void set_limits(const paging_limits& limits) { limits_ = limits; }

@@ -9,8 +9,8 @@ namespace codeq::worker {
 
 void dispatcher::take(std::size_t link, const protocol::task_batch& batch, monotonic_time now) {
   now_ = now;
-  // It was on its way when another link took the place of this one. The coordinator delivers these
-  // leases again over that one, where the second copy of a task that was over by then would run.
+  // Another link has replaced this one. The coordinator delivers the leases again over that link.
+  // If a task of this batch ran and was over by then, its second copy would run as well.
   if (!links_[link].open)
     return;
   auto read = read_task_batch(batch);
@@ -56,8 +56,8 @@ bool dispatcher::is_stale(std::size_t link, const lease_key& key, bool redeliver
   if (key.store != cluster_store_)
     return false;
   const auto granted_in = value(key.token) / (tuning::token_counter_max + 1);
-  // A grant that was held up by the network while the shard went away and came back: this node has
-  // resumed in a later epoch, and knows it from there if it is to run.
+  // The network may hold a grant up while the shard goes to another coordinator and comes back.
+  // This node has resumed in the later epoch, where a lease that it does not know comes again.
   const auto* place = routes_.map().of(key.shard);
   const auto is_of_earlier_epoch = place && granted_in < place->epoch;
   return (is_of_earlier_epoch && !redelivered) || routes_.has_moved_on(key.shard, link, granted_in);
