@@ -33,6 +33,12 @@ protected:
     opened_ = said();
   }
 
+  /// Node c1 serves shard 0 in that epoch from now on.
+  void serve_in_epoch(replication::epoch_number epoch) {
+    const cluster::map_news later{2, {{shard_id{0}, {"c1", "c1:4000", "", epoch, epoch}}}};
+    dispatcher_->take(link, protocol::make_cluster_map(later, {}), now);
+  }
+
   std::string opened_;
 };
 
@@ -91,8 +97,7 @@ TEST_F(DispatcherOfACluster, TasksOfALinkThatAnotherOneHasReplacedDoNotRun) {
 
 TEST_F(DispatcherOfACluster, GrantOfAnEarlierEpochDoesNotRunThoughItsCoordinatorServesAgain) {
   const auto of_epoch_1 = tuning::token_counter_max + 2;
-  const cluster::map_news later{2, {{shard_id{0}, {"c1", "c1:4000", "", 2, 1}}}};
-  dispatcher_->take(link, protocol::make_cluster_map(later, {}), now);
+  serve_in_epoch(2);
   said();
 
   // The network had held it up.
@@ -110,6 +115,22 @@ TEST_F(DispatcherOfACluster, SecondCopyOfALeaseThatWasDeliveredAgainDoesNotRun) 
   answer(token);
   said();
 
+  grant(token, "a", true);
+
+  EXPECT_EQ(port.starts[token], 1);
+  EXPECT_NE(said().find("unstarted"), std::string::npos);
+}
+
+TEST_F(DispatcherOfACluster, LeaseThatComesAgainAfterTheResumeThatFollowsItsAnswerDoesNotRun) {
+  const auto token = tuning::token_counter_max + 2;
+  grant(token);
+  complete(1);
+  serve_in_epoch(2);
+  answer(token);
+  serve_in_epoch(3);
+  EXPECT_NE(said().find("resume"), std::string::npos);
+
+  // The shard decided the resume of epoch 2 before the report, and read the task's body slowly.
   grant(token, "a", true);
 
   EXPECT_EQ(port.starts[token], 1);

@@ -143,7 +143,9 @@ void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time 
   auto is_meant = [&](const lease_key& key) {
     return key.store == store && std::binary_search(shards.begin(), shards.end(), key.shard);
   };
-  outbox_.resend(store, shards);
+  // The shard may deliver these leases again after the answers, and even after the next resume.
+  for (const auto& key : outbox_.resend(store, shards))
+    repeated_.add(key);
   send_reports();
   auto held = book_.beat_all(now, is_meant);
   std::map<shard_id, std::vector<const beat*>> by_shard;

@@ -77,7 +77,7 @@ void outbox::resend(std::size_t store) {
   resent_.insert(unsent_[store].begin(), unsent_[store].end());
 }
 
-void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
+std::vector<lease_key> outbox::resend(std::size_t store, std::span<const shard_id> shards) {
   auto is_of = [&](const lease_key& key) {
     return key.store == store && std::binary_search(shards.begin(), shards.end(), key.shard);
   };
@@ -88,6 +88,7 @@ void outbox::resend(std::size_t store, std::span<const shard_id> shards) {
   unsent.insert(unsent.end(), again.begin(), again.end());
   std::erase_if(resent_, is_of);
   resent_.insert(again.begin(), again.end());
+  return again;
 }
 
 bool outbox::answered(const lease_key& key) {

@@ -44,8 +44,8 @@ public:
   /// The connection to the store is new: all unanswered reports have to be sent again.
   void resend(std::size_t store);
 
-  /// The same for these shards, in ascending order.
-  void resend(std::size_t store, std::span<const shard_id> shards);
+  /// The same for these shards, in ascending order. Returns the keys of those reports.
+  std::vector<lease_key> resend(std::size_t store, std::span<const shard_id> shards);
 
   /// The coordinator answered the report; false when it was not waiting.
   bool answered(const lease_key& key);

@@ -9,8 +9,8 @@
 
 namespace codeq::worker {
 
-/// The latest leases that were delivered again: one more copy of such a lease may be on its way,
-/// held up by the network, when its task is over. Takes up to 10 MB.
+/// The latest leases that were delivered again, or whose shard may do so: one more copy of such a
+/// lease may be on its way, held up by the network, when its task is over. Takes up to 10 MB.
 class repeated_leases {
 public:
   void add(const lease_key& key) {
