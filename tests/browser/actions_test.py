@@ -162,7 +162,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.wait_text("Redrive 3 dead tasks?")
         self.browser.type("dialog input[name=rate]", "100")
         self.browser.click("Redrive 3 dead tasks")
-        self.browser.wait_text("completed")
+        self.wait_operation_end()
         self.assertEqual({"ready"}, {self.state(task) for task in orders})
         self.assertEqual("dead", self.state(other))
 
@@ -172,7 +172,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.click("Redrive", "button", within=".page-head")
         self.browser.type("dialog input[name=limit]", "1")
         self.browser.click("Redrive 4 dead tasks")
-        self.browser.wait_text("completed")
+        self.wait_operation_end()
         self.assertEqual(3, [self.state(task) for task in tasks].count("dead"))
 
     def test_purge_wants_a_word(self):
@@ -182,7 +182,7 @@ class DeadLetters(dashboard.DashboardTest):
         self.browser.type("dialog input[type=text]", "purge")
         self.browser.click("Purge 1 dead task")
         cluster.wait_until(lambda: self.http.get(f"/tasks/{task}").status == 404, 10, "the end")
-        self.browser.wait_text("completed")
+        self.wait_operation_end()
 
 
 class Operations(dashboard.DashboardTest):

@@ -135,7 +135,7 @@ class ClusterPage(dashboard.DashboardTest):
         self.browser.click("Run all now")
         self.browser.wait_text("on the shards of all coordinators")
         self.browser.click("Run now 12 waiting tasks")
-        self.browser.wait_text("completed")
+        self.wait_operation_end()
         self.browser.wait_text("on the shards of all")
         self.assertEqual({"ready": 12}, self.states("bills"))
         self.shoot("cluster-operation")

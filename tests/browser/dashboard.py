@@ -107,5 +107,10 @@ class DashboardTest(cluster.ClusterTest):
     def state(self, task):
         return self.http.get(f"/tasks/{task}").json["state"]
 
+    def wait_operation_end(self):
+        """Waits until the page of an operation says that it has completed."""
+        self.browser.wait("return document.querySelector('.page-head .chip')?.innerText"
+                          " === 'completed'", "completed operation")
+
     def wait_state(self, task, state):
         cluster.wait_until(lambda: self.state(task) == state, 10, f"state {state}")
