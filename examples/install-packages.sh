@@ -6,7 +6,7 @@ set -eu
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
 packages="
-  g++ cmake ninja-build ccache
+  g++ cmake ninja-build ccache mold
   capnproto libcapnp-dev libcaf-dev librocksdb-dev
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libmimalloc-dev libssl-dev openssl
   libcjose-dev libxxhash-dev tzdata
