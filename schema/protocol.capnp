@@ -458,6 +458,9 @@ struct ResumeRequest {
   # You deliver at most 8 MiB of the leases unknown to me, and give back the others uncharged.
   shard @0 :UInt16;
   leases @1 :List(TaskLease);
+  epoch @2 :UInt32;
+  # In a cluster: the epoch of the shard's place, as I know it. You ignore a request of an earlier
+  # epoch than that in which you serve the shard. 0: I name none.
 }
 
 struct ResumeReply {

@@ -35,8 +35,10 @@ public:
     map_.set_shards(all.options_.shards);
   }
 
-  [[nodiscard]] bool serves(shard_id shard) const override {
-    return all_.shards_[value(shard)].node == node_;
+  [[nodiscard]] std::optional<replication::epoch_number>
+  served_epoch(shard_id shard) const override {
+    const auto& at = all_.shards_[value(shard)];
+    return at.node == node_ ? std::optional(static_cast<std::uint32_t>(at.version)) : std::nullopt;
   }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }

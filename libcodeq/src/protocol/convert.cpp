@@ -114,6 +114,12 @@ result<split_heartbeat> split(const heartbeat_request& message) {
   });
 }
 
+std::uint32_t epoch_of(const resume_request& message) {
+  auto epoch =
+    message.read([](auto reader) -> result<std::uint32_t> { return reader.getEpoch(); });
+  return epoch ? *epoch : 0;
+}
+
 result<core::resume> to_command(
   const resume_request& message,
   core::peer_id peer,

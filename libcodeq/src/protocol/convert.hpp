@@ -45,6 +45,10 @@ struct shard_place {
 /// 0: the heartbeat wants no reply, or cannot be read.
 [[nodiscard]] std::uint64_t number_of(const heartbeat_request& message);
 
+/// The epoch of the shard's place that a worker knows; 0: it names none, or the request cannot be
+/// read.
+[[nodiscard]] std::uint32_t epoch_of(const resume_request& message);
+
 /// The fields of an enqueue request that a session needs.
 struct enqueue_outline {
   std::uint64_t number = 0;

@@ -128,7 +128,7 @@ TEST_F(DispatcherOfACluster, LeaseThatComesAgainAfterTheResumeThatFollowsItsAnsw
   serve_in_epoch(2);
   answer(token);
   serve_in_epoch(3);
-  EXPECT_NE(said().find("resume"), std::string::npos);
+  EXPECT_NE(said().find("resume in epoch 3"), std::string::npos);
 
   // The shard decided the resume of epoch 2 before the report, and read the task's body slowly.
   grant(token, "a", true);

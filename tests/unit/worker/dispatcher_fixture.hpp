@@ -50,6 +50,8 @@ inline std::string describe(const protocol::wire_frame& frame, std::uint64_t& nu
         number = root.getNumber();
       } else if constexpr (std::is_same_v<S, schema::ResumeRequest>) {
         text = "resume";
+        if (root.getEpoch() != 0)
+          text += " in epoch " + std::to_string(root.getEpoch());
       }
       return {};
     });

@@ -77,7 +77,7 @@ void hosted_replica::hand_over(replica_id to) {
   if (std::exchange(is_draining_, true))
     return;
   CODEQ_LOG_INFO("hand-over of the shard begins shard={}", value(shard_));
-  hub_.host(shard_, shard_actor{});
+  hub_.end_hosting(shard_);
   hub_.drain(*this, served_, to);
 }
 
@@ -239,8 +239,7 @@ void hosted_replica::serve(epoch_number epoch) {
   authority_ = std::make_shared<authority>(hub_, *driver_);
   served_ = hub_.options().start_shard(
     {std::move(state), clock_, hub_.journal(), authority_, hub_.neighbours(), epoch});
-  hub_.host(shard_, served_);
-  hub_.note_served(shard_, epoch);
+  hub_.host(shard_, served_, epoch);
 }
 
 void hosted_replica::tell_moved(const neighbours_moved& m) const {
@@ -254,7 +253,7 @@ void hosted_replica::stop_serving() {
   if (!served_)
     return;
   CODEQ_LOG_INFO("shard is not served here any more shard={}", value(shard_));
-  hub_.host(shard_, shard_actor{});
+  hub_.end_hosting(shard_);
   end_shard();
 }
 

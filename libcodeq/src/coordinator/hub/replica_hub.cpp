@@ -400,15 +400,17 @@ void replica_hub::compare_and_set(
   member_->compare_and_set(shard, old, next);
 }
 
-void replica_hub::host(shard_id shard, const shard_actor& served) {
-  options_.places->set(shard, static_cast<bool>(served));
+void replica_hub::host(
+  shard_id shard, const shard_actor& served, replication::epoch_number epoch) {
+  options_.places->add(shard, epoch);
   self_->send(options_.hosts.at(value(shard)), host_shard{served});
-  if (served)
-    tell_moved({shard});
+  tell_moved({shard});
+  member_->serves(shard, epoch);
 }
 
-void replica_hub::note_served(shard_id shard, replication::epoch_number epoch) {
-  member_->serves(shard, epoch);
+void replica_hub::end_hosting(shard_id shard) {
+  options_.places->remove(shard);
+  self_->send(options_.hosts.at(value(shard)), host_shard{});
 }
 
 void replica_hub::drain(

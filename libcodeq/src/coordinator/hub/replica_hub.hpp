@@ -122,8 +122,8 @@ public:
   void write(turn_commit turn);
   void compare_and_set(
     shard_id shard, const replication::membership& old, const replication::membership& next);
-  void host(shard_id shard, const shard_actor& served);
-  void note_served(shard_id shard, replication::epoch_number epoch);
+  void host(shard_id shard, const shard_actor& served, replication::epoch_number epoch);
+  void end_hosting(shard_id shard);
   /// Waits for the end of what the shard has taken, for a limited time; then `drained`.
   void drain(
     const hosted_replica& who, const shard_internal_actor& served, replication::replica_id to);

@@ -5,7 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <set>
+#include <map>
+#include <optional>
 #include <utility>
 
 namespace codeq::coordinator {
@@ -16,16 +17,19 @@ public:
   /// The number of shards is that of the cluster. Their places are told later.
   explicit served_shards(std::uint32_t shards) { map_.set_shards(shards); }
 
-  [[nodiscard]] bool serves(shard_id shard) const override { return here_.contains(shard); }
+  [[nodiscard]] std::optional<replication::epoch_number>
+  served_epoch(shard_id shard) const override {
+    const auto found = here_.find(shard);
+    return found == here_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
 
-  void set(shard_id shard, bool is_here) {
-    if (is_here)
-      here_.insert(shard);
-    else
-      here_.erase(shard);
+  void add(shard_id shard, replication::epoch_number epoch) {
+    here_.insert_or_assign(shard, epoch);
   }
+
+  void remove(shard_id shard) { here_.erase(shard); }
 
   void set_map(cluster::cluster_map map) { map_ = std::move(map); }
 
@@ -52,7 +56,7 @@ private:
   /// The coordinator starts only when etcd answers.
   std::atomic<bool> etcd_answers_ = true;
   std::atomic<std::uint32_t> store_format_ = 1;
-  std::set<shard_id> here_;
+  std::map<shard_id, replication::epoch_number> here_;
   cluster::cluster_map map_;
 };
 

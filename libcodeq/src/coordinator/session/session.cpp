@@ -206,9 +206,7 @@ void session::take_request(const protocol::resume_request& m) {
   auto shard = protocol::shard_of(m, options_.shard_count);
   if (shard && !is_here(*shard))
     return tell_places(*shard);
-  // In a cluster the worker resumes again when it hears of the shard's place once more. Its tasks
-  // are on their way to it already.
-  if (shard && options_.places && resumes_[*shard] > 0)
+  if (shard && options_.places && !resumes_now(*shard, protocol::epoch_of(m)))
     return;
   // Each one has tasks read and sent again, so that a few bytes would cost others much.
   if (shard && ++resumes_[*shard] > 1)

@@ -325,6 +325,9 @@ private:
 
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
+  /// Whether a shard of a cluster takes the worker's leases now. `epoch`: the one that the worker
+  /// knows, 0 for none.
+  [[nodiscard]] bool resumes_now(shard_id shard, replication::epoch_number epoch);
 
   /// Tells the peer that the shard is not here, and the places that it was not told yet.
   void tell_places(shard_id shard);

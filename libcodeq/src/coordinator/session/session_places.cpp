@@ -21,6 +21,21 @@ void session::find_places() {
   });
 }
 
+bool session::resumes_now(shard_id shard, replication::epoch_number epoch) {
+  const auto served = options_.places->served_epoch(shard);
+  if (epoch > served) {
+    tell_places(shard);
+    return false;
+  }
+  // The network has held it up while the shard was elsewhere and came back, so it lacks leases that
+  // the worker got since then. The worker resumes in the present epoch, too.
+  if (epoch != 0 && epoch < served)
+    return false;
+  // It resumes again when it hears of the shard's place once more. Its tasks are on their way to it
+  // already.
+  return resumes_[shard] == 0;
+}
+
 void session::shard_came(shard_id shard) {
   // It has forgotten which room for tasks it was given before, and who has resumed.
   if (!router_.is_here(shard)) {

@@ -155,7 +155,7 @@ void dispatcher::resume_shards(std::span<const shard_id> shards, monotonic_time 
     by_shard[lease.key.shard].push_back(&lease);
   for (const auto& [shard, leases] : by_shard)
     if (auto link = routes_.link_of(shard)) {
-      send_to(*link, make_resume(shard, leases).to_wire());
+      send_to(*link, make_resume(shard, leases, routes_.map().of(shard)->epoch).to_wire());
       // The shard may not know which queues this node wants at present.
       links_[*link].queues_version = 0;
     }

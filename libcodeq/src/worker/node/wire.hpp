@@ -6,6 +6,7 @@
 #include "codeq/result.hpp"
 
 #include "protocol/messages.hpp"
+#include "replication/membership.hpp"
 #include "worker/node/lease_book.hpp"
 #include "worker/node/outbox.hpp"
 
@@ -98,9 +99,10 @@ make_progress(std::vector<progress_of> said, std::uint64_t number = 0);
 [[nodiscard]] std::vector<protocol::resume_request>
 make_resumes(const std::vector<beat>& held, std::size_t shards);
 
-/// The resume request for one shard. @pre all of `held` are of that shard
-[[nodiscard]] protocol::resume_request
-make_resume(shard_id shard, const std::vector<const beat*>& held);
+/// The resume request for one shard. `epoch`: that of its place; 0: the coordinator is alone. @pre
+/// all of `held` are of that shard
+[[nodiscard]] protocol::resume_request make_resume(
+  shard_id shard, const std::vector<const beat*>& held, replication::epoch_number epoch = 0);
 
 [[nodiscard]] protocol::result_request make_results(const outbox::batch& batch);
 

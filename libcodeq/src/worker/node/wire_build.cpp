@@ -182,9 +182,11 @@ make_resumes(const std::vector<beat>& held, std::size_t shards) {
   return made;
 }
 
-protocol::resume_request make_resume(shard_id shard, const std::vector<const beat*>& held) {
+protocol::resume_request make_resume(
+  shard_id shard, const std::vector<const beat*>& held, replication::epoch_number epoch) {
   return protocol::resume_request::build([&](schema::ResumeRequest::Builder root) {
     root.setShard(value(shard));
+    root.setEpoch(epoch);
     auto lines = root.initLeases(static_cast<unsigned>(held.size()));
     for (unsigned i = 0; i < lines.size(); ++i) {
       lines[i].setSeq(held[i]->seq);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,9 +16,14 @@ namespace codeq::coordinator {
 /// Serves shard 0.
 class one_shard final : public map_source {
 public:
-  [[nodiscard]] bool serves(shard_id shard) const override { return shard == shard_id{0}; }
+  [[nodiscard]] std::optional<replication::epoch_number>
+  served_epoch(shard_id shard) const override {
+    return shard == shard_id{0} ? std::optional(epoch) : std::nullopt;
+  }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
+
+  replication::epoch_number epoch = 1;
 
 private:
   cluster::cluster_map map_;
@@ -42,7 +48,7 @@ public:
 
   void note_limit(std::string_view name, std::uint64_t) override { met.emplace_back(name); }
 
-  void ask_shard(shard_id, peer_request) override {}
+  void ask_shard(shard_id shard, peer_request) override { shards_asked.push_back(shard); }
 
   void command_shard(shard_id, core::command command) override {
     commands.push_back(std::move(command));
@@ -123,6 +129,8 @@ public:
   /// The counts that were requested: whether those of workers were.
   std::vector<bool> gathered;
   std::vector<core::command> commands;
+  /// The shards that requests were passed on to.
+  std::vector<shard_id> shards_asked;
   std::vector<backup_wish> backups;
   std::string log_level = "info";
   int goodbyes = 0;

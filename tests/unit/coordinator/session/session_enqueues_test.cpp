@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ constexpr std::size_t most = limits::producer_inflight_bytes_max;
 /// Serves all shards of a cluster.
 class all_shards final : public map_source {
 public:
-  [[nodiscard]] bool serves(shard_id) const override { return true; }
+  [[nodiscard]] std::optional<replication::epoch_number> served_epoch(shard_id) const override {
+    return 1;
+  }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
 
