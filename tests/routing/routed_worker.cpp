@@ -82,7 +82,17 @@ public:
     });
   }
 
+  void deliver(coordinator::task_delivery tasks) {
+    if (!is_over_)
+      session_.take(std::move(tasks));
+  }
+
   void end() { is_over_ = true; }
+
+  void hold_up(direction way, duration time) {
+    auto& last = way == direction::to_coordinator ? last_in_ : last_out_;
+    last = std::max(last, all_.time_ + time.count());
+  }
 
   // A shard decides after the call, and only what reaches it before it leaves.
 
@@ -340,8 +350,13 @@ void routed_worker::grant(std::uint16_t shard, core::tasks_granted& granted, pee
       shards_[shard].ready -= run.count;
   }
   const auto more = granted.more;
-  to.hosted().take(
+  // The bodies of tasks that are delivered again are read, which answers may overtake.
+  const duration wait{granted.redelivered ? below(30) : 0};
+  auto read = std::make_shared<coordinator::task_delivery>(
     coordinator::task_delivery{shard_id{shard}, std::move(granted), std::move(bodies), more});
+  if (wait == duration{0})
+    return to.deliver(std::move(*read));
+  after(wait, [read, &to] { to.deliver(std::move(*read)); });
 }
 
 void routed_worker::attach(std::uint16_t shard, peer_session& peer) {
@@ -436,6 +451,11 @@ void routed_worker::cut(std::size_t node) {
   lose(link);
   dispatcher_->take_link_down(link, {errc::disconnected, "the connection was cut"}, false);
   connect(link);
+}
+
+void routed_worker::hold_up(std::size_t node, direction way, duration time) {
+  if (nodes_[node].session)
+    nodes_[node].session->hold_up(way, time);
 }
 
 void routed_worker::lose(std::size_t link) {

@@ -46,6 +46,12 @@ public:
   /// Breaks the worker's connection to a coordinator.
   void cut(std::size_t node);
 
+  enum class direction { to_coordinator, to_worker };
+
+  /// The network holds up what is sent in one direction between the worker and a coordinator, as
+  /// TCP does while it waits before it sends again.
+  void hold_up(std::size_t node, direction way, duration time);
+
   /// Lets time pass; checks the slots after each millisecond if `watches_slots`.
   void run_for(duration time, bool watches_slots);
 
