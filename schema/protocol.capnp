@@ -83,6 +83,7 @@ struct Message {
     claimAt @55 :Claim.ClaimAt;
     claimNews @56 :Claim.ClaimNews;
     heartbeatReply @57 :HeartbeatReply;
+    shardEpochs @58 :ShardEpochs;
   }
 }
 
@@ -146,6 +147,8 @@ struct HelloAck {
   # I heed `ClaimRequest.reach`.
   answersHeartbeats @11 :Bool;
   # I heed `HeartbeatRequest.number`.
+  takesEpochs @12 :Bool;
+  # I heed `ShardEpochs`.
 }
 
 struct Refused {
@@ -494,6 +497,19 @@ struct TasksEnded {
     percent @4 :UInt8;
     # With the state `leased`: the task has not ended; this is its handler's progress, and the text
     # is the handler's note. Sent only to clients that asked for progress.
+  }
+}
+
+struct ShardEpochs {
+  # From a client of a cluster: I send what follows on this connection for these shards to their
+  # places in these epochs. If you serve a shard in a later one, ignore it: the network has held it
+  # up while the shard was elsewhere. When I hear of the later epoch, I send again, or give up, what
+  # you have not answered.
+  shards @0 :List(Line);
+
+  struct Line {
+    shard @0 :UInt16;
+    epoch @1 :UInt32;
   }
 }
 

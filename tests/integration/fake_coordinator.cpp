@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integration/fake_coordinator.hpp"
 
+#include "codeq/limits.hpp"
+
 #include "protocol/error_code.hpp"
 #include "transport/configure.hpp"
 #include "transport/deliver.hpp"
@@ -82,8 +84,9 @@ void fake_coordinator::accept(
     root.setStoreId(store);
     root.setNowMs(1'700'000'000'000);
     root.setNode(node);
+    root.setTakesEpochs(!node.empty());
   });
-  auto sink = transport::deliver<
+  auto words = transport::deliver<
     schema::EnqueueRequest,
     schema::AwaitRequest,
     schema::StatusRequest,
@@ -94,6 +97,13 @@ void fake_coordinator::accept(
     schema::BulkRequest,
     schema::ListRequest,
     schema::Goodbye>(ear_);
+  const auto sink = [this, words](const protocol::wire_frame& frame) -> result<void> {
+    if (frame.type != protocol::frame_type<schema::ShardEpochs>)
+      return words(frame);
+    auto named = protocol::shard_epochs::parse(frame.body);
+    epochs_.push(*protocol::read_shard_epochs(*named, limits::shards_max));
+    return {};
+  };
   caf::anon_send(
     connection_,
     actors::connection_accepted{sink, caf::actor_cast<caf::strong_actor_ptr>(ear_), nullptr});
@@ -108,6 +118,13 @@ void fake_coordinator::refuse(errc code, const std::string& context) {
   });
   caf::anon_send(connection, refusal.to_wire());
   caf::anon_send(connection, actors::close_connection{{code, context}});
+}
+
+protocol::epochs_of_shards fake_coordinator::next_epochs() {
+  auto next = epochs_.pop();
+  if (!next)
+    throw std::runtime_error("the client named no epochs");
+  return *next;
 }
 
 void fake_coordinator::ignore_hello() { static_cast<void>(next_hello()); }

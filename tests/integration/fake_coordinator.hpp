@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/actors.hpp"
+#include "protocol/map_convert.hpp"
 #include "support/channel.hpp"
 #include "transport/acceptor.hpp"
 
@@ -59,6 +60,9 @@ public:
     return std::get<T>(std::move(*next));
   }
 
+  /// The next epochs that a client of a cluster names.
+  protocol::epochs_of_shards next_epochs();
+
   /// Waits for a client's hello and leaves it without a reply.
   void ignore_hello();
 
@@ -73,6 +77,7 @@ private:
 
   channel<actors::peer_hello> hellos_;
   channel<client_word> words_;
+  channel<protocol::epochs_of_shards> epochs_;
   caf::actor_system_config config_;
   std::unique_ptr<caf::actor_system> system_;
   actors::registrar_actor registrar_;

@@ -198,6 +198,18 @@ TEST_F(ClientOfACluster, UnansweredRequestFollowsItsShard) {
   EXPECT_EQ(next_answer(), "1:7");
 }
 
+TEST_F(ClientOfACluster, NamesTheEpochsInWhichItSendsToThePlacesOfShards) {
+  using named = protocol::epochs_of_shards;
+  connect_producer();
+  EXPECT_EQ(a.next_epochs(), (named{{shard_id{0}, 1}, {shard_id{1}, 1}}));
+  EXPECT_EQ(b.next_epochs(), (named{{shard_id{2}, 1}, {shard_id{3}, 1}}));
+
+  place(1, "b");
+  b.say(places({1}));
+
+  EXPECT_EQ(b.next_epochs(), (named{{shard_id{1}, 2}}));
+}
+
 TEST_F(ClientOfACluster, RequestIsRepeatedUntilItsShardIsServed) {
   connect_producer();
   enqueue_at(0);

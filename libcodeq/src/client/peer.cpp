@@ -11,6 +11,7 @@
 #include <caf/send.hpp>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -41,9 +42,12 @@ std::string text_of(const protocol::hello_ack& ack, Get get) {
   return text ? std::move(*text) : std::string();
 }
 
-bool takes_claims(const protocol::hello_ack& ack) {
-  auto takes = ack.read([](auto reader) -> result<bool> { return reader.getTakesClaims(); });
-  return takes && *takes;
+/// A capability that the acknowledgement names.
+template <class Get>
+bool takes(const protocol::hello_ack& ack, Get get) {
+  auto named =
+    ack.read([get](schema::HelloAck::Reader reader) -> result<bool> { return (reader.*get)(); });
+  return named && *named;
 }
 
 /// A sink that tells the owner which link places of shards come from.
@@ -113,7 +117,8 @@ result<peers::arrival> peers::take_up(const actors::link_up& up) {
     return arrival{};
   at.up = peer{
     up.link, up.connection, *store, text_of(up.ack, &schema::HelloAck::Reader::getTenant),
-    takes_claims(up.ack)};
+    takes(up.ack, &schema::HelloAck::Reader::getTakesClaims),
+    takes(up.ack, &schema::HelloAck::Reader::getTakesEpochs)};
   at.unreachable = at.is_refused = false;
   auto came =
     carry_out(routes_->take_up(up.link, text_of(up.ack, &schema::HelloAck::Reader::getNode)));
@@ -159,9 +164,20 @@ peers::arrival peers::carry_out(cluster::shard_routes::changes changes) {
     if (in_use_)
       came.use = states_[*in_use_].up;
   }
+  name_epochs(changes.resend);
   came.resend = std::move(changes.resend);
   came.retries = changes.retries && !std::exchange(will_retry_, true);
   return came;
+}
+
+void peers::name_epochs(const std::vector<shard_id>& shards) {
+  std::map<std::size_t, protocol::epochs_of_shards> of_links;
+  for (const auto shard : shards)
+    if (const auto link = routes_->link_of(shard))
+      of_links[*link].emplace_back(shard, map().of(shard)->epoch);
+  for (const auto& [link, epochs] : of_links)
+    if (const auto& up = states_[link].up; up && up->takes_epochs)
+      caf::anon_send(up->connection, protocol::make_shard_epochs(epochs).to_wire());
 }
 
 std::optional<std::size_t> peers::first_up() const {

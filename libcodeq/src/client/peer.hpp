@@ -44,6 +44,8 @@ struct peer {
   std::string tenant{};
   /// See `HelloAck.takesClaims`.
   bool takes_claims = false;
+  /// See `HelloAck.takesEpochs`.
+  bool takes_epochs = false;
 };
 
 /// The links of a client, at first one per coordinator address that the user named. If these
@@ -154,6 +156,8 @@ private:
   void add_link(const std::string& coordinator);
   [[nodiscard]] std::optional<std::size_t> first_up() const;
   [[nodiscard]] arrival carry_out(cluster::shard_routes::changes changes);
+  /// Tells the places of the shards in which epochs they get what is sent from now on.
+  void name_epochs(const std::vector<shard_id>& shards);
 
   caf::actor_system* system_ = nullptr;
   options options_;

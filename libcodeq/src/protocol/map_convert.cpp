@@ -111,4 +111,29 @@ result<told_places> read_cluster_map(const cluster_map_news& message) {
   });
 }
 
+shard_epochs make_shard_epochs(const epochs_of_shards& epochs) {
+  return shard_epochs::build([&](auto message) {
+    auto lines = message.initShards(static_cast<capnp::uint>(epochs.size()));
+    for (capnp::uint i = 0; i < lines.size(); ++i) {
+      lines[i].setShard(value(epochs[i].first));
+      lines[i].setEpoch(epochs[i].second);
+    }
+  });
+}
+
+result<epochs_of_shards> read_shard_epochs(const shard_epochs& message, std::size_t shards) {
+  return message.read([&](auto reader) -> result<epochs_of_shards> {
+    epochs_of_shards epochs;
+    for (auto line : reader.getShards()) {
+      if (line.getShard() >= shards)
+        return error{
+          errc::protocol_error,
+          "epochs of shards: shard " + std::to_string(line.getShard()) + " of "
+            + std::to_string(shards) + " shards"};
+      epochs.emplace_back(shard_id{line.getShard()}, line.getEpoch());
+    }
+    return epochs;
+  });
+}
+
 } // namespace codeq::protocol

@@ -70,6 +70,7 @@ using limit_reply = frame<schema::LimitReply>;
 using claim_at = frame<schema::ClaimAt>;
 using claim_news = frame<schema::ClaimNews>;
 using heartbeat_reply = frame<schema::HeartbeatReply>;
+using shard_epochs = frame<schema::ShardEpochs>;
 
 /// A list of schema types.
 template <class... Bodies>
@@ -176,7 +177,8 @@ using all_bodies = body_list<
   schema::LimitReply,
   schema::ClaimAt,
   schema::ClaimNews,
-  schema::HeartbeatReply>;
+  schema::HeartbeatReply,
+  schema::ShardEpochs>;
 
 /// Number of bodies before `S` in the list; the size of the list when it does not contain `S`.
 template <class S, class... Bodies>

@@ -57,7 +57,7 @@ using session_request = one_frame_of<
   body_list<schema::ClaimRequest>,
   operator_shard_requests,
   operator_node_requests,
-  body_list<schema::ActingFor, schema::ClaimAt, schema::Goodbye>>;
+  body_list<schema::ActingFor, schema::ClaimAt, schema::ShardEpochs, schema::Goodbye>>;
 
 /// Parses a frame from a node with that role. Errors: `protocol_error` for a frame that the role
 /// must not send, or that is malformed.

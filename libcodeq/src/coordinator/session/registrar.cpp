@@ -247,6 +247,7 @@ protocol::hello_ack registrar::make_ack(const newcomer& who, timestamp now) cons
     r.setNowMs(now.time_since_epoch().count());
     r.setTakesPrefixes(true);
     r.setTakesClaims(options_.places != nullptr);
+    r.setTakesEpochs(options_.places != nullptr);
     r.setTakesReach(true);
     // Alone, no other coordinator can give a lease to another worker.
     r.setAnswersHeartbeats(options_.places != nullptr);

@@ -94,6 +94,9 @@ void session::take_request(const protocol::frame<S>& m) {
     acting_for_.reset();
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   }
+  // A change that was carried out elsewhere would undo what came after it.
+  if (is_late(static_cast<shard_id>(to->shard)))
+    return acting_for_.reset();
   peer_request request{options_.peer, m, options_.bearer, std::move(share_)};
   if constexpr (protocol::is_change<S>)
     request.origin = origin_of(protocol::operation_of(m));
@@ -164,6 +167,8 @@ void session::take_request(const protocol::enqueue_request& m) {
     tell_places(shard);
     return refuse_enqueue(number, not_here(shard), duration{0});
   }
+  if (is_late(shard))
+    return;
   note_producer(producer, shard);
   auto size = m.body().size();
   if (auto ok = check_inflight(shard, size); !ok) {
@@ -200,6 +205,12 @@ void session::refuse_enqueue(std::uint64_t number, const error& reason, duration
   core::enqueue_answered refusal{options_.peer, number, {}};
   refusal.allowed = reason;
   port_.send(protocol::make_enqueue_reply({}, refusal, retry_after).to_wire());
+}
+
+void session::take_request(const protocol::heartbeat_request& m) {
+  const auto shard = protocol::shard_of(m, options_.shard_count);
+  if (!shard || !is_late(*shard))
+    forward(m);
 }
 
 void session::take_request(const protocol::resume_request& m) {

@@ -239,7 +239,7 @@ private:
 
   void take_request(const protocol::claim_request& m);
 
-  void take_request(const protocol::heartbeat_request& m) { forward(m); }
+  void take_request(const protocol::heartbeat_request& m);
 
   void take_request(const protocol::result_request& m) { forward(m); }
 
@@ -254,6 +254,7 @@ private:
   void take_request(const protocol::cluster_request& m);
   void take_request(const protocol::acting_for& m);
   void take_request(const protocol::claim_at& m);
+  void take_request(const protocol::shard_epochs& m);
   void take_request(const protocol::goodbye& m);
 
   /// Counts an attachment of a claim. Errors: `not_owner`, `overloaded`, `unsupported`,
@@ -325,6 +326,8 @@ private:
 
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
+  /// Whether the peer sent its latest message to the shard's place in an earlier epoch.
+  [[nodiscard]] bool is_late(shard_id shard) const;
   /// Whether a shard of a cluster takes the worker's leases now. `epoch`: the one that the worker
   /// knows, 0 for none.
   [[nodiscard]] bool resumes_now(shard_id shard, replication::epoch_number epoch);
@@ -453,6 +456,8 @@ private:
   bool has_ended_ = false;
   /// How often the worker has resumed at each shard since it was here.
   std::map<shard_id, unsigned> resumes_;
+  /// The epochs of shards in which the peer sends to their places, as far as it names them.
+  std::map<shard_id, replication::epoch_number> epochs_;
   /// The peer asked for them in vain.
   std::set<shard_id> told_not_here_;
   /// Credits beyond the token's rate.

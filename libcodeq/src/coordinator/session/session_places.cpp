@@ -5,6 +5,7 @@
 
 #include "base/fair_share.hpp"
 #include "coordinator/session/session.hpp"
+#include "protocol/map_convert.hpp"
 
 #include <string>
 
@@ -21,15 +22,31 @@ void session::find_places() {
   });
 }
 
+void session::take_request(const protocol::shard_epochs& m) {
+  const auto epochs = protocol::read_shard_epochs(m, options_.shard_count);
+  if (!epochs)
+    return refuse(epochs.error());
+  for (const auto& [shard, epoch] : *epochs)
+    epochs_[shard] = epoch;
+}
+
+bool session::is_late(shard_id shard) const {
+  const auto named = epochs_.find(shard);
+  return options_.places && named != epochs_.end()
+         && named->second < options_.places->served_epoch(shard);
+}
+
 bool session::resumes_now(shard_id shard, replication::epoch_number epoch) {
   const auto served = options_.places->served_epoch(shard);
+  if (epoch != 0)
+    epochs_[shard] = epoch;
   if (epoch > served) {
     tell_places(shard);
     return false;
   }
   // The network has held it up while the shard was elsewhere and came back, so it lacks leases that
   // the worker got since then. The worker resumes in the present epoch, too.
-  if (epoch != 0 && epoch < served)
+  if (is_late(shard))
     return false;
   // It resumes again when it hears of the shard's place once more. Its tasks are on their way to it
   // already.
