@@ -83,6 +83,9 @@ void session::take_request(const protocol::frame<S>& m) {
   auto to = protocol::address_of(m);
   if (!to)
     return refuse(to.error());
+  // A change that was carried out elsewhere would undo what came after it.
+  if (is_late(static_cast<shard_id>(to->shard)))
+    return acting_for_.reset();
   auto ok = count_request();
   if (ok && to->shard >= options_.shard_count)
     ok = protocol::no_such_shard<S>(*to, options_.shard_count);
@@ -94,9 +97,6 @@ void session::take_request(const protocol::frame<S>& m) {
     acting_for_.reset();
     return port_.send(protocol::make_refusal<S>(to->number, ok.error()).to_wire());
   }
-  // A change that was carried out elsewhere would undo what came after it.
-  if (is_late(static_cast<shard_id>(to->shard)))
-    return acting_for_.reset();
   peer_request request{options_.peer, m, options_.bearer, std::move(share_)};
   if constexpr (protocol::is_change<S>)
     request.origin = origin_of(protocol::operation_of(m));

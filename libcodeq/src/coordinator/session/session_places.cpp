@@ -32,7 +32,12 @@ void session::take_request(const protocol::shard_epochs& m) {
 
 bool session::is_late(shard_id shard) const {
   const auto named = epochs_.find(shard);
-  return options_.places && named != epochs_.end()
+  if (!options_.places || named == epochs_.end())
+    return false;
+  // While etcd cannot be reached, this coordinator may serve a shard in an epoch that its map does
+  // not have. The peer cannot learn that epoch here, and would wait for it.
+  const auto* place = options_.places->map().of(shard);
+  return place && named->second < place->epoch
          && named->second < options_.places->served_epoch(shard);
 }
 

@@ -16,17 +16,25 @@ namespace codeq::coordinator {
 /// Serves shard 0.
 class one_shard final : public map_source {
 public:
+  one_shard() { map_.set_shards(2); }
+
   [[nodiscard]] std::optional<replication::epoch_number>
   served_epoch(shard_id shard) const override {
-    return shard == shard_id{0} ? std::optional(epoch) : std::nullopt;
+    return shard == shard_id{0} ? std::optional(epoch_) : std::nullopt;
   }
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
 
-  replication::epoch_number epoch = 1;
+  /// From now on the shard is served in that epoch, which etcd may have told or not.
+  void serve_in(replication::epoch_number epoch, bool is_told = true) {
+    epoch_ = epoch;
+    if (is_told)
+      map_.merge(shard_id{0}, {"c1", "c1:4000", "", epoch, epoch});
+  }
 
 private:
   cluster::cluster_map map_;
+  replication::epoch_number epoch_ = 1;
 };
 
 /// Keeps what the session passes on.

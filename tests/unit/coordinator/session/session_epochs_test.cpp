@@ -18,7 +18,7 @@ constexpr auto map_news = protocol::frame_type<schema::ClusterMap>;
 /// The session of a peer whose coordinator serves shard 0 in epoch 44.
 class SessionEpochs : public testing::Test {
 protected:
-  SessionEpochs() { places_->epoch = 44; }
+  SessionEpochs() { places_->serve_in(44); }
 
   void take(protocol::session_request request) { session_.take(request, nullptr); }
 
@@ -90,7 +90,7 @@ TEST_F(SessionEpochs, WorkerThatKnowsALaterOneIsToldThatTheShardIsNotHere) {
   ASSERT_EQ(port_.sent.size(), 1u);
   EXPECT_EQ(port_.sent[0].type, map_news);
 
-  places_->epoch = 45;
+  places_->serve_in(45);
   resume(45);
   EXPECT_EQ(passed(), 1u);
 }
@@ -112,6 +112,14 @@ TEST_F(SessionEpochs, RequestsOfAnEarlierOneAreIgnored) {
   purge();
   enqueue();
   EXPECT_EQ(passed(), 2u);
+}
+
+TEST_F(SessionEpochs, RequestIsTakenInALaterOneThatThePeerCannotLearnHere) {
+  places_->serve_in(46, false);
+  name(44);
+  purge();
+
+  EXPECT_EQ(passed(), 1u);
 }
 
 TEST_F(SessionEpochs, ClientMayNameNone) {
