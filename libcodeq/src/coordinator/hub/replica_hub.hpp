@@ -122,7 +122,9 @@ public:
   void write(turn_commit turn);
   void compare_and_set(
     shard_id shard, const replication::membership& old, const replication::membership& next);
+  /// The shard is served here in that epoch: sessions, neighbours and etcd learn it.
   void host(shard_id shard, const shard_actor& served, replication::epoch_number epoch);
+  /// The shard takes no more requests.
   void end_hosting(shard_id shard);
   /// Waits for the end of what the shard has taken, for a limited time; then `drained`.
   void drain(

@@ -25,6 +25,7 @@ public:
 
   [[nodiscard]] const cluster::cluster_map& map() const override { return map_; }
 
+  /// The shard is served here in that epoch, in place of an earlier one.
   void add(shard_id shard, replication::epoch_number epoch) {
     here_.insert_or_assign(shard, epoch);
   }

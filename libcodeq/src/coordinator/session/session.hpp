@@ -326,7 +326,7 @@ private:
 
   /// Whether this coordinator serves the shard now.
   [[nodiscard]] bool is_here(shard_id shard) const;
-  /// Whether the peer sent its latest message to the shard's place in an earlier epoch.
+  /// Whether the peer sends for an earlier epoch of the shard than that in which it is served here.
   [[nodiscard]] bool is_late(shard_id shard) const;
   /// Whether a shard of a cluster takes the worker's leases now. `epoch`: the one that the worker
   /// knows, 0 for none.
